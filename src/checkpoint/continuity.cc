@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/kafka_cluster.h"
 #include "base/own_arguments.h"
 #include "checkpoint/coverage.h"
 #include "delivery/gap.h"
@@ -103,10 +104,44 @@ Continuity AfterPromotion(const KnownSource& known,
 
 }  // namespace
 
+std::string DescribeInvalidation(std::string_view reason) {
+  if (reason.empty()) return "the server removed WAL that it needed";
+  std::string_view meaning = "see pg_replication_slots";
+  if (reason == "wal_removed") {
+    meaning =
+        "the server removed WAL that it needed, because of "
+        "max_slot_wal_keep_size";
+  } else if (reason == "rows_removed") {
+    meaning = "vacuum removed rows of the catalogs that it needed";
+  } else if (reason == "wal_level_insufficient") {
+    meaning = "wal_level of the primary was not logical";
+  } else if (reason == "conflicting") {
+    meaning =
+        "it conflicted with the recovery of a standby: vacuum removed rows of "
+        "the catalogs that it needed, or wal_level of the primary was not "
+        "logical";
+  } else if (reason == "idle_timeout") {
+    meaning = "it was not used for longer than idle_replication_slot_timeout";
+  }
+  const std::string_view column =
+      reason == "conflicting" ? "" : "invalidation_reason ";
+  return fmt::format("the server invalidated it ({}{}): {}", column, reason,
+                     meaning);
+}
+
 std::optional<std::string> DescribeOtherKafka(const std::string& known,
                                               const std::string& observed) {
-  if (known.empty() || observed.empty() || known == observed) {
+  if (known.empty() || observed.empty() || known == observed ||
+      known == kUnnamedCluster) {
     return std::nullopt;
+  }
+  if (observed == kUnnamedCluster) {
+    return fmt::format(
+        "the brokers report no cluster id, and the events before were "
+        "acknowledged by Kafka cluster {}: it is not known whether they are in "
+        "this Kafka. Correct kafka.brokers, or the proxy that withholds the "
+        "id; or, if it is the same Kafka, walpost recover -c FILE --accept",
+        known);
   }
   return fmt::format(
       "the brokers are Kafka cluster {}, and the events before were "
@@ -220,9 +255,9 @@ Continuity JudgeContinuity(const KnownSource& known,
   if (observed.slot->is_lost) {
     return ReportGap(
         kGapSlotLost,
-        fmt::format("slot {} is lost: the server removed WAL that it "
-                    "needed. {}; {}",
-                    slot, Missing(known, std::nullopt), kRecoverSlot));
+        fmt::format("slot {} is lost: {}. {}; {}", slot,
+                    DescribeInvalidation(observed.slot->invalidation_reason),
+                    Missing(known, std::nullopt), kRecoverSlot));
   }
   if (promoted) {
     const Continuity judged = AfterPromotion(known, observed, slot);

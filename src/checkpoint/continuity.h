@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/lsn.h"
 
@@ -40,6 +41,7 @@ struct ObservedSource {
     Lsn confirmed;
     bool is_lost = false;
     bool failover = false;
+    std::string invalidation_reason = {};
   };
   std::string system_identifier;
   uint32_t timeline = 0;
@@ -67,6 +69,10 @@ struct Continuity {
   // what happened. kGoOn: a change that an operator should know; mostly empty.
   std::string text;
 };
+
+// Why a slot is lost. `reason`: invalidation_reason of pg_replication_slots (17
+// and newer), or "conflicting" (16); empty: the server gives none.
+std::string DescribeInvalidation(std::string_view reason);
 
 // Describes a change of the Kafka cluster; empty names are not known. nullopt:
 // it is the same cluster, or it is not known.

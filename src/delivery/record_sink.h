@@ -97,7 +97,9 @@ struct SinkHealth {
   std::string trouble;
   // A topic unknown to the brokers that records wait for; or empty.
   std::string missing_topic;
-  // The id of the cluster; empty: no broker has reported it yet.
+  // Why the brokers would not create it, in their words; or empty.
+  std::string topic_refusal = {};
+  // The id of the cluster (kUnnamedCluster); empty: no broker has answered yet.
   std::string cluster_id;
   // Acknowledged records that consumers of committed records do not get, and
   // since when at the latest: "topic orders, partition 0, from offset 17".

@@ -198,7 +198,7 @@ bool BrokersAnswer(const RelaySigns& signs) {
 
 Found OfNoBroker(const RelaySigns& signs) {
   if (BrokersAnswer(signs)) return std::nullopt;
-  if (signs.brokers_are_connected) {
+  if (signs.brokers_are_connected && signs.broker_trouble.empty()) {
     const std::string what =
         fmt::format("the Kafka brokers at {} have answered nothing for {} s",
                     signs.brokers, Seconds(signs.brokers_unreachable_for));
@@ -278,14 +278,17 @@ Found OfTopic(const RelaySigns& signs) {
       "the brokers have not reported topic {}, and records for it have waited "
       "for {} s",
       signs.unknown_topic, Seconds(signs.unacknowledged_for));
-  return Outage(Part::kSink,
-                fmt::format("{0}: create the topic (kafka-topics.sh "
-                            "--bootstrap-server {1} --create --topic {2}), or "
-                            "let the brokers do it "
-                            "(auto.create.topics.enable); are the brokers at "
-                            "{1} reachable?",
-                            what, signs.brokers, signs.unknown_topic),
-                what);
+  return Outage(
+      Part::kSink,
+      fmt::format(
+          "{0}: {3}create the topic (kafka-topics.sh "
+          "--bootstrap-server {1} --create --topic {2}), or "
+          "let the brokers do it "
+          "(auto.create.topics.enable); are the brokers at "
+          "{1} reachable?",
+          what, signs.brokers, signs.unknown_topic,
+          signs.topic_refusal.empty() ? "" : signs.topic_refusal + "; "),
+      what);
 }
 
 Found OfRecord(const RelaySigns& signs) {
@@ -298,9 +301,10 @@ Found OfRecord(const RelaySigns& signs) {
   return Outage(
       Part::kSink,
       fmt::format(
-          "{}; are the brokers at {} reachable{}, and is min.insync.replicas "
+          "{}; {}are the brokers at {} reachable{}, and is min.insync.replicas "
           "met?",
-          what, signs.brokers,
+          what, signs.broker_trouble.empty() ? "" : signs.broker_trouble + "; ",
+          signs.brokers,
           signs.in_transactions
               ? ", also the leaders of __transaction_state, which coordinate "
                 "transactions"

@@ -62,6 +62,7 @@ struct RelaySigns {
   std::string broker_trouble;  // why they are unreachable, and the remedy
   std::chrono::milliseconds unacknowledged_for{0};  // the oldest in flight
   std::string unknown_topic;  // unknown to the brokers; or empty
+  std::string topic_refusal;  // why they would not create it; or empty
 
   // A store of checkpoints in Kafka that has been read for so long; or empty.
   std::string unread_checkpoint;

@@ -10,6 +10,7 @@
 #include "polling/cursor_sql.h"
 #include "polling/index_check.h"
 #include "postgres/catalog/column_order.h"
+#include "postgres/catalog/replica_identity.h"
 #include "postgres/catalog/table_rows.h"
 #include "postgres/catalog/transaction_id_column.h"
 #include "postgres/connect/quote.h"
@@ -64,6 +65,7 @@ asio::awaitable<absl::StatusOr<Findings>> PollingCheck::Run() {
   if (status.ok()) status = co_await CheckStatusValues();
   if (status.ok()) status = co_await CheckIndexes();
   if (status.ok()) status = co_await CheckCursorTable();
+  if (status.ok()) status = co_await CheckIdentity();
   if (!status.ok()) co_return status;
   if (FirstError(findings_) == nullptr) {
     Add(Severity::kOk, "can be polled");
@@ -111,6 +113,22 @@ asio::awaitable<absl::Status> PollingCheck::CheckColumns() {
     Add(Severity::kError, fmt::format("cannot be published: {}",
                                       std::string(mapper.status().message())));
   }
+  co_return absl::OkStatus();
+}
+
+// `cursor` leaves the rows of the outbox as they are.
+asio::awaitable<absl::Status> PollingCheck::CheckIdentity() {
+  if (polling_.strategy == Strategy::kCursor) co_return absl::OkStatus();
+  const RowChange change = polling_.strategy == Strategy::kDelete
+                               ? RowChange::kDelete
+                               : RowChange::kUpdate;
+  std::string name = options_.name;
+  std::string needed_for = "source: polling";
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const Findings found,
+      co_await CheckReplicaIdentity(connection_, name, change, needed_for,
+                                    Severity::kError));
+  findings_.insert(findings_.end(), found.begin(), found.end());
   co_return absl::OkStatus();
 }
 

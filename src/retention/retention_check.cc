@@ -2,6 +2,7 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "postgres/catalog/replica_identity.h"
 #include "postgres/slot/slot.h"
 #include "retention/outbox_shape.h"
 #include "retention/slot_proof.h"
@@ -61,6 +62,13 @@ asio::awaitable<absl::StatusOr<Findings>> CheckRetention(
       continue;
     }
     if (!shape.ok()) co_return shape.status();
+    std::string name = table.name;
+    std::string needed_for = "prune and retention.keep";
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        const Findings identity,
+        co_await CheckReplicaIdentity(connection, name, RowChange::kDelete,
+                                      needed_for, Severity::kWarning));
+    findings.insert(findings.end(), identity.begin(), identity.end());
     for (const OutboxShape::Leaf& leaf : shape->leaves) {
       if (leaf.is_quick) continue;
       findings.push_back(Warning(leaf.name, "no index finds its old rows",

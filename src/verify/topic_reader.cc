@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "base/kafka_cluster.h"
 #include "base/kafka_user.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -157,8 +158,8 @@ absl::StatusOr<bool> TopicReader::MayHide(
 
 absl::StatusOr<std::string> TopicReader::ClusterId() {
   WALPOST_RETURN_IF_ERROR(FetchMetadata().status());
-  char* raw = rd_kafka_clusterid(client_.get(), kAnswerMillis);
-  if (raw == nullptr) return "";
+  char* raw = rd_kafka_clusterid(client_.get(), 0);
+  if (raw == nullptr) return kUnnamedCluster;
   std::string id = raw;
   rd_kafka_mem_free(client_.get(), raw);
   return id;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/kafka_cluster.h"
 #include "delivery/gap.h"
 
 namespace walpost {
@@ -240,6 +241,28 @@ TEST(ContinuityTest, FollowsAPromotionWithASlotExactlyWhereWeConfirmed) {
   EXPECT_EQ(KindOf(Known(), observed), Kind::kFollowPromotion);
   observed.slot->confirmed = Lsn(Known().confirmed.value() + 1);
   EXPECT_EQ(KindOf(Known(), observed), Kind::kGap);
+}
+
+TEST(ContinuityTest, P9BrokersThatReportNoClusterMayBeOthers) {
+  EXPECT_THAT(DescribeOtherKafka("known", kUnnamedCluster).value_or(""),
+              HasSubstr("report no cluster id"));
+  EXPECT_EQ(DescribeOtherKafka("", kUnnamedCluster), std::nullopt);
+  EXPECT_EQ(DescribeOtherKafka(kUnnamedCluster, kUnnamedCluster), std::nullopt);
+  EXPECT_EQ(DescribeOtherKafka(kUnnamedCluster, "named by now"), std::nullopt);
+}
+
+TEST(ContinuityTest, ALostSlotHasTheReasonThatTheServerGives) {
+  for (const auto& [reason, part] : std::map<std::string, std::string>{
+           {"", "the server removed WAL that it needed"},
+           {"wal_removed", "invalidation_reason wal_removed"},
+           {"rows_removed", "vacuum removed rows"},
+           {"wal_level_insufficient", "wal_level of the primary"},
+           {"idle_timeout", "idle_replication_slot_timeout"},
+           {"conflicting", "(conflicting)"},
+           {"one_of_later", "invalidation_reason one_of_later"}}) {
+    EXPECT_NE(DescribeInvalidation(reason).find(part), std::string::npos)
+        << DescribeInvalidation(reason);
+  }
 }
 
 }  // namespace

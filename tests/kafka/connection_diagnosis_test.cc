@@ -84,7 +84,7 @@ TEST(ConnectionDiagnosisTest, TheSameAgainIsNoNews) {
   const auto code = RD_KAFKA_RESP_ERR__RESOLVE;
   EXPECT_TRUE(trouble.Note(code, "host:9092: unknown (after 2ms in state X)"));
   EXPECT_FALSE(trouble.Note(code, "host:9092: unknown (after 9ms in state X)"));
-  trouble.Clear();
+  trouble.OnUp({});
   EXPECT_TRUE(trouble.Note(code, "host:9092: unknown"));
 }
 
@@ -120,6 +120,78 @@ TEST(ConnectionDiagnosisTest, ThatAllAreDownIsSaidWhereNothingElseIsKnown) {
   EXPECT_TRUE(trouble.Note(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN,
                            "1/1 brokers are down"));
   EXPECT_EQ(trouble.text(), "1/1 brokers are down");
+}
+
+constexpr char kNotResolved[] =
+    "kafka.invalid:9092/1: Failed to resolve 'kafka.invalid:9092': Name or "
+    "service not known (after 3ms in state CONNECT)";
+
+constexpr char kRefused[] =
+    "kafka-1:9092/1: Connect to ipv4#10.0.0.1:9092 failed: Connection refused "
+    "(after 1ms in state CONNECT)";
+
+TEST(ConnectionDiagnosisTest, NamesTheAddressThatABrokerGives) {
+  ConnectionDiagnosis trouble("127.0.0.1:9092");
+  EXPECT_TRUE(trouble.Note(RD_KAFKA_RESP_ERR__RESOLVE, kNotResolved));
+  EXPECT_FALSE(trouble.Note(RD_KAFKA_RESP_ERR__RESOLVE, kNotResolved));
+  EXPECT_THAT(trouble.advice(),
+              HasSubstr("broker 1 says that its address is kafka.invalid:9092, "
+                        "which cannot be reached from here: Failed to resolve "
+                        "'kafka.invalid:9092': Name or service not known; "
+                        "correct advertised.listeners"));
+  EXPECT_THAT(trouble.WhyUnreachable(1), HasSubstr("Failed to resolve"));
+  EXPECT_EQ(trouble.WhyUnreachable(2), "");
+}
+
+TEST(ConnectionDiagnosisTest, ThatAllAreDownDoesNotHideTheAddress) {
+  ConnectionDiagnosis trouble("127.0.0.1:9092");
+  trouble.Note(RD_KAFKA_RESP_ERR__RESOLVE, kNotResolved);
+  EXPECT_FALSE(trouble.Note(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN,
+                            "2/2 brokers are down"));
+  EXPECT_THAT(trouble.text(), HasSubstr("kafka.invalid"));
+}
+
+TEST(ConnectionDiagnosisTest, AnAddressIsWrongUntilItsBrokerIsUp) {
+  ConnectionDiagnosis trouble("127.0.0.1:9092");
+  trouble.Note(RD_KAFKA_RESP_ERR__RESOLVE, kNotResolved);
+  trouble.OnUp({});
+  trouble.OnUp({2, 3});
+  EXPECT_THAT(trouble.text(), HasSubstr("kafka.invalid"));
+  trouble.OnUp({1, 2, 3});
+  EXPECT_EQ(trouble.text(), "");
+}
+
+TEST(ConnectionDiagnosisTest, ABrokerThatWasUpHasARightAddress) {
+  ConnectionDiagnosis trouble("127.0.0.1:9092");
+  trouble.OnUp({1});
+  trouble.Note(RD_KAFKA_RESP_ERR__TRANSPORT, kRefused);
+  EXPECT_EQ(trouble.WhyUnreachable(1), "");
+  EXPECT_THAT(trouble.advice(), HasSubstr(ConnectionDiagnosis::kUsualAdvice));
+}
+
+TEST(ConnectionDiagnosisTest, AConnectionThatWasUpHasARightAddress) {
+  ConnectionDiagnosis trouble("127.0.0.1:9092");
+  trouble.Note(RD_KAFKA_RESP_ERR__TRANSPORT,
+               "kafka-1:9092/1: Disconnected (after 5ms in state UP)");
+  EXPECT_EQ(trouble.WhyUnreachable(1), "");
+}
+
+TEST(ConnectionDiagnosisTest, TheNextWrongAddressIsNamedOnceOneIsUp) {
+  ConnectionDiagnosis trouble("127.0.0.1:9092");
+  trouble.Note(RD_KAFKA_RESP_ERR__TRANSPORT, kRefused);
+  trouble.Note(RD_KAFKA_RESP_ERR__TRANSPORT,
+               "kafka-2:9092/2: Connect to ipv4#10.0.0.2:9092 failed: "
+               "Connection refused (after 1ms in state CONNECT)");
+  trouble.OnUp({1});
+  EXPECT_THAT(trouble.text(), HasSubstr("broker 2 says that its address is "
+                                        "kafka-2:9092"));
+}
+
+TEST(ConnectionDiagnosisTest, AnAddressOfKafkaBrokersIsNotTheirs) {
+  ConnectionDiagnosis trouble("other:9092, ssl://kafka.invalid:9092");
+  trouble.Note(RD_KAFKA_RESP_ERR__RESOLVE, kNotResolved);
+  EXPECT_THAT(trouble.text(), HasSubstr("check the hosts of kafka.brokers"));
+  EXPECT_EQ(trouble.WhyUnreachable(1), "");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "app/process/diverted_event_log.h"
 #include "app/sink/sinks.h"
 #include "base/error_source.h"
+#include "base/kafka_cluster.h"
 #include "base/status_macros.h"
 #include "delivery/gap.h"
 #include "delivery/transactional_id.h"
@@ -291,7 +292,8 @@ asio::awaitable<absl::Status> Relay::Stream() {
 // Sets the Kafka cluster and the topics that have the events so far. The writer
 // of the last checkpoint knows them best.
 void Relay::ExpectKafka() {
-  sinks_.sink()->ExpectCluster(continuity_.kafka_cluster());
+  const std::string cluster = continuity_.kafka_cluster();
+  sinks_.sink()->ExpectCluster(cluster == kUnnamedCluster ? "" : cluster);
   if (checkpoints_.loaded()) {
     knowledge_->SetTopics(checkpoints_.loaded()->kafka_topics);
   }

@@ -56,6 +56,7 @@ RelaySigns Relay::Signs() const {
   signs.unacknowledged_for = oldest_wait_.Length(now);
   const SinkHealth kafka = sinks_.Health();
   signs.unknown_topic = kafka.missing_topic;
+  signs.topic_refusal = kafka.topic_refusal;
   signs.brokers_are_connected = kafka.brokers_up > 0;
   signs.broker_trouble = kafka.trouble;
   if (kafka.hidden_since) {

@@ -53,6 +53,7 @@ RelaySigns PollingRelay::Signs() const {
   signs.unacknowledged_for = since(acknowledged_at_);
   const SinkHealth kafka = sinks_.Health();
   signs.unknown_topic = kafka.missing_topic;
+  signs.topic_refusal = kafka.topic_refusal;
   signs.brokers_are_connected = kafka.brokers_up > 0;
   signs.broker_trouble = kafka.trouble;
   return signs;

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "verify/table_reader.h"
+#include "verify/topic_collisions.h"
 #include "verify/topic_limits.h"
 #include "verify/topic_reader.h"
 
@@ -137,6 +138,20 @@ Findings FindKafkaDeletions(const Config& config,
     }
   }
   return findings;
+}
+
+Findings FindCollidingTopics(const Config& config,
+                             const ReloadableText& conninfo) {
+  std::set<std::string> wanted;
+  const auto rows = TableReader::Connect(conninfo);
+  const auto reader = TopicReader::Connect(TopicReaderOptionsOf(config));
+  if (!rows.ok() || !reader.ok()) return {};
+  for (const TableOptions& table : config.outbox.tables) {
+    auto topics = (*rows)->FindTopics(table, config.outbox.route);
+    if (topics.ok()) wanted.merge(*topics);
+  }
+  const auto existing = (*reader)->FindTopics({}, {""});
+  return existing.ok() ? FindCollisions(wanted, *existing) : Findings();
 }
 
 Findings FindShorterTopics(const Config& config,

@@ -22,6 +22,10 @@ Findings FindKafkaDeletions(const Config& config,
                             const std::vector<std::string>& tables,
                             Severity severity);
 
+// Topics of rows that the brokers will not create beside another one.
+Findings FindCollidingTopics(const Config& config,
+                             const ReloadableText& conninfo);
+
 // Topics that keep events for a shorter time than retention.keep keeps rows.
 Findings FindShorterTopics(const Config& config,
                            const ReloadableText& conninfo);

@@ -8,9 +8,11 @@
 #include <memory>
 #include <set>
 
+#include "base/kafka_cluster.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/checkpoint/compacted_topic.h"
+#include "kafka/checks/silent_brokers.h"
 #include "kafka/checks/transactions_check.h"
 #include "kafka/checks/transactions_probe.h"
 #include "kafka/client/connection_diagnosis.h"
@@ -60,6 +62,9 @@ class ClusterCheck {
         metadata(listed);
     Add(Severity::kOk, subject,
         fmt::format("answers; {} broker(s)", metadata->broker_cnt));
+    if (!CheckAddresses(*metadata)) {
+      return ClusterFindings{std::move(findings_), false, ClusterId(), {}};
+    }
     const std::map<std::string, std::string> settings = Settings(
         RD_KAFKA_RESOURCE_BROKER, std::to_string(metadata->brokers[0].id));
     // Without the right, nothing is known; brokers create topics by default.
@@ -74,14 +79,34 @@ class ClusterCheck {
           CheckTransactionsOf(*metadata, *transactional_ids));
     }
     CheckSizes(settings);
-    return ClusterFindings{std::move(findings_), true, ClusterId(),
+    std::string cluster = ClusterId();
+    CheckEvidence(subject, cluster);
+    return ClusterFindings{std::move(findings_), true, std::move(cluster),
                            std::move(topic_ids_)};
   }
 
  private:
+  // Says what cannot be noticed with these brokers.
+  void CheckEvidence(const std::string& subject, const std::string& cluster) {
+    const bool has_ids = std::ranges::any_of(
+        topic_ids_, [](const auto& topic) { return !topic.second.empty(); });
+    if (cluster == kUnnamedCluster) {
+      Add(Severity::kNote, subject,
+          "reports no cluster id: if kafka.brokers lead to another cluster one "
+          "day, walpost does not notice that the events before are not there",
+          "after such a change: walpost verify -c FILE");
+    }
+    if (!topic_ids_.empty() && !has_ids) {
+      Add(Severity::kNote, subject,
+          "reports no topic ids: walpost does not notice a topic that was "
+          "deleted and created again",
+          "after such a change: walpost verify -c FILE");
+    }
+  }
+
   std::string ClusterId() {
-    char* raw = rd_kafka_clusterid(client_.get(), timeout_millis_);
-    if (raw == nullptr) return "";
+    char* raw = rd_kafka_clusterid(client_.get(), 0);  // they have answered
+    if (raw == nullptr) return kUnnamedCluster;
     std::string id = raw;
     rd_kafka_mem_free(client_.get(), raw);
     return id;
@@ -94,13 +119,46 @@ class ClusterCheck {
   }
 
   void AddUnreached(const std::string& subject, rd_kafka_resp_err_t error) {
-    ConnectionDiagnosis trouble;
+    ConnectionDiagnosis trouble(user_.brokers);
     NoteEvents(client_.get(), trouble);
+    if (!trouble.unreachable().empty()) {
+      return Add(Severity::kError, subject, std::string(trouble.unreachable()),
+                 std::string(kCorrectAdvertised));
+    }
     const std::string cause =
         trouble.cause().empty() ? rd_kafka_err2str(error) : trouble.cause();
     Add(Severity::kError, subject, fmt::format("does not answer: {}", cause),
         std::string(trouble.remedy().empty() ? ConnectionDiagnosis::kUsualAdvice
                                              : trouble.remedy()));
+  }
+
+  // False: a broker cannot be reached at the address that it gives. What is
+  // asked then may have no answer, whatever the rights.
+  bool CheckAddresses(const rd_kafka_metadata_t& metadata) {
+    const int count = std::min(metadata.broker_cnt, kMaxBrokers);
+    const std::set<int32_t> silent = FindSilentBrokers(
+        client_.get(), metadata.brokers, count, timeout_millis_);
+    if (silent.empty()) return true;
+    ConnectionDiagnosis trouble(user_.brokers);
+    NoteEvents(client_.get(), trouble);
+    for (int i = 0; i < count; ++i) {
+      const rd_kafka_metadata_broker_t& broker = metadata.brokers[i];
+      if (!silent.contains(broker.id)) continue;
+      std::string reason = trouble.WhyUnreachable(broker.id);
+      std::string_view remedy = kCorrectAdvertised;
+      if (reason.empty() && !trouble.remedy().empty()) {
+        reason = trouble.cause();
+        remedy = trouble.remedy();
+      } else if (reason.empty()) {
+        reason = fmt::format("no answer within {} s", timeout_millis_ / 1000);
+      }
+      Add(Severity::kError, fmt::format("Kafka at {}", user_.brokers),
+          DescribeUnreachable(broker.id,
+                              fmt::format("{}:{}", broker.host, broker.port),
+                              reason),
+          std::string(remedy));
+    }
+    return false;
   }
 
   static std::string Get(const std::map<std::string, std::string>& settings,
@@ -311,8 +369,24 @@ class ClusterCheck {
   std::map<std::string, std::string> topic_ids_;
 };
 
-absl::StatusOr<KafkaClient> MakeClient(const ProducerOptions& options) {
+constexpr const char* kSetupLimit = "socket.connection.setup.timeout.ms";
+
+// A broker that is silent is reported before the whole check gives up. Empty:
+// kafka.properties has a limit.
+std::string SetupLimit(const ProducerOptions& options,
+                       std::chrono::milliseconds timeout) {
+  const bool is_set = std::ranges::any_of(
+      options.properties,
+      [](const auto& property) { return property.first == kSetupLimit; });
+  return is_set ? "" : std::to_string(timeout.count() * 3 / 5);
+}
+
+absl::StatusOr<KafkaClient> MakeClient(const ProducerOptions& options,
+                                       const std::string& setup_limit = "") {
   WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(options));
+  if (!setup_limit.empty()) {
+    rd_kafka_conf_set(conf.get(), kSetupLimit, setup_limit.c_str(), nullptr, 0);
+  }
   char reason[512];
   KafkaClient client(
       rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), reason, sizeof(reason)));
@@ -332,7 +406,8 @@ absl::StatusOr<ClusterFindings> CheckCluster(
     const std::string& checkpoint_topic,
     const std::optional<TransactionalIds>& transactional_ids,
     std::chrono::milliseconds timeout) {
-  WALPOST_ASSIGN_OR_RETURN(KafkaClient client, MakeClient(options));
+  WALPOST_ASSIGN_OR_RETURN(KafkaClient client,
+                           MakeClient(options, SetupLimit(options, timeout)));
   KafkaUser user = KafkaUserOf(options.brokers, options.properties);
   return ClusterCheck(std::move(client), options, std::move(user), timeout)
       .Run(topics, checkpoint_topic, transactional_ids);

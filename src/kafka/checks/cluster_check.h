@@ -19,7 +19,7 @@ namespace walpost {
 struct ClusterFindings {
   Findings findings;
   bool answers = false;
-  std::string cluster_id;                        // empty: it tells none
+  std::string cluster_id;                        // empty: not known
   std::map<std::string, std::string> topic_ids;  // of topics that exist
 };
 

@@ -19,11 +19,17 @@ int Millis(MonotonicTime::duration duration) {
   return static_cast<int>(std::max<int64_t>(millis, 1));
 }
 
-void RefreshMetadata(rd_kafka_t* client, milliseconds limit) {
+// Some brokers name no controller (proxies). Then any of them is asked.
+void RefreshMetadata(rd_kafka_t* client, rd_kafka_AdminOptions_t* options,
+                     milliseconds limit) {
   const rd_kafka_metadata_t* metadata = nullptr;
   if (rd_kafka_metadata(client, /*all_topics=*/0, /*only_rkt=*/nullptr,
                         &metadata,
                         Millis(limit)) == RD_KAFKA_RESP_ERR_NO_ERROR) {
+    if (metadata->broker_cnt > 0 && rd_kafka_controllerid(client, 0) < 0) {
+      rd_kafka_AdminOptions_set_broker(options, metadata->brokers[0].id,
+                                       nullptr, 0);
+    }
     rd_kafka_metadata_destroy(metadata);
   }
 }
@@ -36,6 +42,9 @@ KafkaEvent AskController(rd_kafka_t* client, MonotonicTime deadline,
   const KafkaQueue answers(rd_kafka_queue_new(client));
   const KafkaAdminOptions options(
       rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_ANY));
+  if (rd_kafka_controllerid(client, 0) < 0) {
+    RefreshMetadata(client, options.get(), kMetadataLimit);
+  }
   for (milliseconds limit = kFirstLimit;; limit *= 2) {
     const MonotonicTime until =
         std::min<MonotonicTime>(deadline, Clock::now() + limit);
@@ -54,7 +63,7 @@ KafkaEvent AskController(rd_kafka_t* client, MonotonicTime deadline,
     if (!is_late) return event;
     const MonotonicTime::duration left = deadline - Clock::now();
     if (left <= kPause) return nullptr;
-    RefreshMetadata(client,
+    RefreshMetadata(client, options.get(),
                     std::min(kMetadataLimit,
                              std::chrono::duration_cast<milliseconds>(left)));
   }

@@ -1,6 +1,8 @@
 #include "kafka/client/connection_diagnosis.h"
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
 
 #include "fmt/format.h"
 #include "kafka/client/handles.h"
@@ -118,15 +120,105 @@ std::string_view Remedy(rd_kafka_resp_err_t code, std::string_view text) {
   }
 }
 
+// "sasl_ssl://host:9092/1: REASON": the connection to a broker that has named
+// itself. The one that the client begins with ends in "/bootstrap".
+struct ToBroker {
+  int32_t node = 0;
+  std::string_view address;
+  std::string_view reason;
+};
+
+std::optional<ToBroker> ParseConnection(std::string_view text) {
+  const size_t protocol = text.find("://");
+  if (protocol != std::string_view::npos && protocol < text.find(' ')) {
+    text.remove_prefix(protocol + 3);
+  }
+  const size_t slash = text.find('/');
+  const size_t colon = text.find(": ");
+  if (slash == std::string_view::npos || colon == std::string_view::npos ||
+      slash > colon) {
+    return std::nullopt;
+  }
+  ToBroker broker{0, text.substr(0, slash), text.substr(colon + 2)};
+  const std::string_view node = text.substr(slash + 1, colon - slash - 1);
+  const char* end = node.data() + node.size();
+  const auto [rest, error] = std::from_chars(node.data(), end, broker.node);
+  if (error != std::errc() || rest != end) return std::nullopt;
+  return broker;
+}
+
+// "kafka-1:9092, ssl://kafka-2:9093"
+bool IsListed(std::string_view brokers, std::string_view address) {
+  while (!brokers.empty()) {
+    std::string_view listed = brokers.substr(0, brokers.find(','));
+    brokers.remove_prefix(std::min(brokers.size(), listed.size() + 1));
+    const size_t begin = listed.find_first_not_of(" \t");
+    if (begin == std::string_view::npos) continue;
+    listed = listed.substr(begin, listed.find_last_not_of(" \t") + 1 - begin);
+    const size_t protocol = listed.find("://");
+    if (protocol != std::string_view::npos) listed.remove_prefix(protocol + 3);
+    if (listed == address) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+std::string DescribeUnreachable(int32_t node, std::string_view address,
+                                std::string_view reason) {
+  return fmt::format(
+      "broker {} says that its address is {}, which cannot be reached from "
+      "here: {}",
+      node, address, reason);
+}
+
+bool ConnectionDiagnosis::NoteAdvertised(int32_t node, std::string_view address,
+                                         std::string_view reason) {
+  const bool is_known = unreachable_.contains(node);
+  const std::string what = DescribeUnreachable(node, address, reason);
+  unreachable_[node] = {std::string(reason), what,
+                        fmt::format("{}; {}", what, kCorrectAdvertised)};
+  return !is_known;
+}
+
+void ConnectionDiagnosis::OnUp(const std::vector<int32_t>& nodes) {
+  for (const int32_t node : nodes) {
+    unreachable_.erase(node);
+    reached_.insert(node);
+  }
+  text_.clear();
+  cause_.clear();
+  remedy_ = "";
+}
+
+std::string ConnectionDiagnosis::WhyUnreachable(int32_t node) const {
+  const auto found = unreachable_.find(node);
+  return found == unreachable_.end() ? "" : found->second.reason;
+}
+
+std::string_view ConnectionDiagnosis::unreachable() const {
+  if (unreachable_.empty()) return "";
+  return unreachable_.begin()->second.what;
+}
+
+const std::string& ConnectionDiagnosis::text() const {
+  const bool is_other = !text_.empty() || unreachable_.empty();
+  return is_other ? text_ : unreachable_.begin()->second.text;
+}
 
 bool ConnectionDiagnosis::Note(rd_kafka_resp_err_t code,
                                std::string_view text) {
   // "All brokers down" adds nothing to the errors of each broker.
-  if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && !text_.empty()) {
-    return false;
-  }
+  const bool is_all = code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN;
+  if (is_all && !this->text().empty()) return false;
   const std::string_view remedy = Remedy(code, text);
+  const std::optional<ToBroker> broker = ParseConnection(WithoutCounts(text));
+  const bool has_no_way = remedy.empty() || code == RD_KAFKA_RESP_ERR__RESOLVE;
+  if (broker && has_no_way && !Has(text, "in state UP") &&
+      !reached_.contains(broker->node) && !brokers_.empty() &&
+      !IsListed(brokers_, broker->address)) {
+    return NoteAdvertised(broker->node, broker->address, broker->reason);
+  }
   // The same remedy may come with two alternating texts.
   const bool is_known = remedy.empty() || remedy == remedy_;
   if (!remedy_.empty() && is_known) return false;
@@ -139,7 +231,7 @@ bool ConnectionDiagnosis::Note(rd_kafka_resp_err_t code,
 }
 
 std::string ConnectionDiagnosis::advice() const {
-  if (text_.empty() || !remedy_.empty()) return text_;
+  if (text_.empty() || !remedy_.empty()) return text();
   return fmt::format("{}; {}", text_, kUsualAdvice);
 }
 
@@ -171,7 +263,10 @@ void NoteEvents(rd_kafka_t* client, ConnectionDiagnosis& trouble) {
 }
 
 std::string WhyUnreached(rd_kafka_t* client, rd_kafka_resp_err_t error) {
-  ConnectionDiagnosis trouble;
+  char brokers[4096] = {};
+  size_t size = sizeof(brokers);
+  rd_kafka_conf_get(rd_kafka_conf(client), "bootstrap.servers", brokers, &size);
+  ConnectionDiagnosis trouble(brokers);
   NoteEvents(client, trouble);
   return trouble.text().empty() ? rd_kafka_err2str(error) : trouble.text();
 }

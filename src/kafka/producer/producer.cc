@@ -8,6 +8,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <cstdlib>
 
+#include "base/kafka_cluster.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/client/kafka_status.h"
@@ -84,6 +85,7 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
                    std::move(on_drained), state));
   producer->probed_topic_ = options.probed_topic;
   producer->checkpoint_topic_ = options.checkpoint_topic;
+  producer->connection_diagnosis_ = ConnectionDiagnosis(options.brokers);
   producer->one_at_a_time_ = options.one_at_a_time;
   WALPOST_RETURN_IF_ERROR(producer->ListenOnEventFd());
   if (unanswered != nullptr) {
@@ -140,11 +142,14 @@ std::function<bool()> Producer::GiveUpClient() {
 }
 
 const std::string& Producer::cluster_id() {
-  if (!cluster_id_.empty() || client_ == nullptr) return cluster_id_;
+  const bool is_known = !cluster_id_.empty() && cluster_id_ != kUnnamedCluster;
+  if (is_known || client_ == nullptr) return cluster_id_;
   // With a wait time of 0 it returns what the brokers have reported so far.
   char* id = rd_kafka_clusterid(client_, 0);
   if (id == nullptr) {
-    HurryToConnect();
+    // A broker that has told its node has told all that it reports.
+    if (!statistics_.nodes_up.empty()) cluster_id_ = kUnnamedCluster;
+    if (cluster_id_.empty()) HurryToConnect();
     return cluster_id_;
   }
   cluster_id_ = id;
@@ -254,6 +259,7 @@ SinkHealth Producer::Health() {
   health.heard_at = liveness_.heard_at();
   health.trouble = connection_diagnosis_.advice();
   health.missing_topic = statistics_.unknown_topic;
+  health.topic_refusal = creator_.RefusalOf(statistics_.unknown_topic);
   health.cluster_id = cluster_id();
   const auto hidden = hidden_ == nullptr ? std::nullopt : hidden_->Longest();
   if (!hidden) return health;

@@ -135,7 +135,12 @@ void Producer::HandleStatistics(const char* json) {
   if (topic.empty() && topic_identity_) topic = topic_identity_->AnyTopic();
   if (topic.empty()) topic = probed_topic_;
   liveness_.OnStatistics(statistics_, Clock::now(), topic);
-  if (statistics_.brokers_up > 0) connection_diagnosis_.Clear();
+  if (statistics_.brokers_up > 0) {
+    connection_diagnosis_.OnUp(statistics_.nodes_up);
+  }
+  if (!statistics_.unknown_topic.empty()) {
+    creator_.Probe(statistics_.unknown_topic, Clock::now());
+  }
   if (statistics_.brokers_up > 0 && topic_identity_) {
     topic_identity_->OnTick(topics_->Acknowledged(), Clock::now());
   }

@@ -69,6 +69,32 @@ absl::Status TopicCreator::MayProduce(std::string_view topic,
       fmt::format("topic {} is being created", topic));
 }
 
+void TopicCreator::Probe(const std::string& topic, MonotonicTime now) {
+  if (probes_.size() >= kMaxProbes && !probes_.contains(topic)) return;
+  auto& probe = *probes_.try_emplace(topic).first;
+  if (probe.second.is_asking || now < probe.second.again_at) return;
+  probe.second.is_probe = true;
+  probe.second.again_at = now + kAskAgainAfter;
+  (void)Ask(probe, TopicCreation());
+}
+
+// Without an answer, the last one holds.
+void TopicCreator::OnProbed(Attempt& probe, rd_kafka_resp_err_t code,
+                            const std::string& detail) {
+  if (code < 0) return;
+  const bool exists = code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS;
+  probe.refusal = code == RD_KAFKA_RESP_ERR_NO_ERROR || exists
+                      ? absl::OkStatus()
+                      : absl::UnavailableError(detail);
+}
+
+std::string TopicCreator::RefusalOf(const std::string& topic) const {
+  const auto found = probes_.find(topic);
+  if (found == probes_.end() || found->second.refusal.ok()) return "";
+  return fmt::format("the brokers would not create it: {}",
+                     std::string(found->second.refusal.message()));
+}
+
 absl::Status TopicCreator::Ask(Attempts::value_type& attempt,
                                const TopicCreation& creation) {
   const std::string& topic = attempt.first;
@@ -87,6 +113,10 @@ absl::Status TopicCreator::Ask(Attempts::value_type& attempt,
   rd_kafka_AdminOptions_set_operation_timeout(options.get(), kRequestMillis,
                                               reason, sizeof(reason));
   rd_kafka_AdminOptions_set_opaque(options.get(), &attempt);
+  if (attempt.second.is_probe) {
+    rd_kafka_AdminOptions_set_validate_only(options.get(), 1, reason,
+                                            sizeof(reason));
+  }
   std::array<rd_kafka_NewTopic_t*, 1> topics = {wanted.get()};
   rd_kafka_CreateTopics(client_, topics.data(), topics.size(), options.get(),
                         queue_);
@@ -99,6 +129,7 @@ void TopicCreator::OnAnswer(rd_kafka_event_t* event, MonotonicTime now) {
       *static_cast<Attempts::value_type*>(rd_kafka_event_opaque(event));
   const Answer answer = AnswerOf(event);
   attempt.is_asking = false;
+  if (attempt.is_probe) return OnProbed(attempt, answer.code, answer.detail);
   if (answer.code == RD_KAFKA_RESP_ERR_NO_ERROR) {
     spdlog::info("created topic {}", topic);
   } else if (IsUndecided(answer.code)) {

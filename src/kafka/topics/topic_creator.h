@@ -32,6 +32,12 @@ class TopicCreator {
   absl::Status MayProduce(std::string_view topic, const TopicCreation& creation,
                           MonotonicTime now);
 
+  // Asks whether the brokers would create a topic that is missing, with their
+  // own defaults; nothing is created. Asks again after a while.
+  void Probe(const std::string& topic, MonotonicTime now);
+  // Why they would not, in their words; empty: they would, or it is not known.
+  std::string RefusalOf(const std::string& topic) const;
+
   // RD_KAFKA_EVENT_CREATETOPICS_RESULT.
   void OnAnswer(rd_kafka_event_t* event, MonotonicTime now);
 
@@ -39,17 +45,23 @@ class TopicCreator {
   struct Attempt {
     bool is_asking = false;
     bool is_ready = false;
+    bool is_probe = false;
     MonotonicTime again_at{};
     absl::Status refusal;
   };
   using Attempts = std::map<std::string, Attempt, std::less<>>;
 
+  static void OnProbed(Attempt& probe, rd_kafka_resp_err_t code,
+                       const std::string& detail);
   absl::Status Ask(Attempts::value_type& attempt,
                    const TopicCreation& creation);
 
   rd_kafka_t* client_;
   rd_kafka_queue_t* queue_;
+  static constexpr size_t kMaxProbes = 100;
+
   Attempts attempts_;
+  Attempts probes_;
 };
 
 }  // namespace walpost

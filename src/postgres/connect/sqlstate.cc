@@ -5,6 +5,7 @@
 #include "delivery/error_policy.h"
 #include "fmt/format.h"
 #include "postgres/connect/connect_hint.h"
+#include "postgres/connect/quote.h"
 
 namespace walpost {
 namespace {
@@ -33,6 +34,19 @@ absl::Status MakeStatus(std::string_view sqlstate, std::string_view attempted,
   if (hint.empty()) hint = rule.hint;
   if (!hint.empty()) text += fmt::format("; {}", hint);
   return WithSqlstate(absl::Status(rule.remedy, text), sqlstate);
+}
+
+// cannot delete from table "outbox" because it does not have a replica identity
+// and publishes deletes
+std::string ReplicaIdentityHint(const std::string& message) {
+  if (message.find("does not have a replica identity") == std::string::npos) {
+    return "";
+  }
+  const size_t begin = message.find('"');
+  const size_t end = message.find("\" because", begin + 1);
+  if (begin == std::string::npos || end == std::string::npos) return "";
+  return fmt::format("ALTER TABLE {} REPLICA IDENTITY FULL;",
+                     QuoteName(message.substr(begin + 1, end - begin - 1)));
 }
 
 // True for errors of data and constraints: their details show values, or the
@@ -92,7 +106,7 @@ absl::Status StatusFromResult(const PGresult* result,
   if (code == kSqlstateInsufficientPrivilege && is_cut_sql) {
     attempted = "Postgres";
   }
-  return MakeStatus(code, attempted, message);
+  return MakeStatus(code, attempted, message, ReplicaIdentityHint(message));
 }
 
 absl::Status StatusFromConnection(const PGconn* connection,

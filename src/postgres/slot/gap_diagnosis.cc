@@ -66,7 +66,8 @@ asio::awaitable<absl::Status> Observe(Connection& connection,
   if (diagnosis.slot) {
     observed.slot = ObservedSource::Slot{diagnosis.slot->confirmed_flush_lsn,
                                          diagnosis.slot->wal_status == "lost",
-                                         diagnosis.slot->failover};
+                                         diagnosis.slot->failover,
+                                         diagnosis.slot->invalidation_reason};
   }
   co_return absl::OkStatus();
 }

@@ -18,7 +18,8 @@ asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
       "SELECT plugin, wal_status, active, restart_lsn, "
       "confirmed_flush_lsn, coalesce(to_jsonb(slot) ->> 'failover', 'false') "
       "= 'true', two_phase, database, pg_catalog.current_database(), "
-      "slot_type "
+      "slot_type, coalesce(to_jsonb(slot) ->> 'invalidation_reason', CASE "
+      "to_jsonb(slot) ->> 'conflicting' WHEN 'true' THEN 'conflicting' END) "
       "FROM pg_catalog.pg_replication_slots slot WHERE slot_name = {}",
       connection.Literal(slot));
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
@@ -48,6 +49,7 @@ asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
   state.confirmed_flush_lsn = Lsn::Parse(rows.Text(0, 4)).value_or(Lsn());
   state.failover = rows.Bool(0, 5);
   state.two_phase = rows.Bool(0, 6);
+  state.invalidation_reason = rows.Text(0, 10);
   co_return std::optional<SlotState>(state);
 }
 

@@ -15,7 +15,8 @@ namespace walpost {
 
 // A row of pg_replication_slots.
 struct SlotState {
-  std::string wal_status;  // reserved, extended, unreserved, lost
+  std::string wal_status;           // reserved, extended, unreserved, lost
+  std::string invalidation_reason;  // DescribeInvalidation
   bool active = false;
   bool failover = false;   // synchronised to standbys (17 and newer)
   bool two_phase = false;  // sends transactions when they are prepared

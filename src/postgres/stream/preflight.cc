@@ -5,6 +5,7 @@
 #include "base/server_version.h"
 #include "base/session_settings.h"
 #include "base/status_macros.h"
+#include "checkpoint/continuity.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
 #include "postgres/catalog/publication_check.h"
@@ -197,8 +198,9 @@ asio::awaitable<absl::Status> Preflight::CheckSlot() {
                     DropTwoPhaseSql(options_.slot)));
   } else if (slot->wal_status == "lost") {
     Add(Severity::kError, subject,
-        fmt::format("is lost: the server removed WAL that it needed. Events "
-                    "committed after {} may be missing in Kafka",
+        fmt::format("is lost: {}. Events committed after {} may be missing in "
+                    "Kafka",
+                    DescribeInvalidation(slot->invalidation_reason),
                     slot->confirmed_flush_lsn.ToString()),
         kRecoverSlot);
   } else if (slot->wal_status == "unreserved") {

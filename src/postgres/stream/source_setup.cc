@@ -87,7 +87,8 @@ asio::awaitable<absl::Status> SourceSetup::ReadSlot(ObservedSource observed) {
   slot_is_in_use_ = slot && slot->active;
   if (slot) {
     observed.slot = ObservedSource::Slot{
-        slot->confirmed_flush_lsn, slot->wal_status == "lost", slot->failover};
+        slot->confirmed_flush_lsn, slot->wal_status == "lost", slot->failover,
+        slot->invalidation_reason};
   }
   WALPOST_CO_ASSIGN_OR_RETURN(
       std::optional<BirthRecord> birth,
