@@ -216,9 +216,9 @@ def test_bad_input_moves_nothing(relay, database, outbox):
     assert len(_letters(relay)) == 1
 
 
-def _many(relay, database, kafka, topics, count):
+def _many(relay, database, kafka, topics, count, **late):
     """The command that retries so many dead letters of ten keys."""
-    kafka.create_topic(topics + "late", 2)
+    kafka.create_topic(topics + "late", 2, **late)
     database.execute(
         "insert into outbox (aggregate_type, aggregate_id, payload) "
         "select null, 'k-' || n %% 10, to_jsonb(n) "
@@ -254,6 +254,28 @@ def test_p3_two_retries_at_once_send_nothing_twice(relay, database, kafka,
     said = [process.communicate(timeout=120) for process in both]
     assert min(process.returncode for process in both) == 0, said
     _check_late(relay, kafka, topics, count)
+
+
+def test_p3_two_retries_at_once_and_a_record_that_is_rejected(
+        relay, database, kafka, outbox, topics):
+    """It costs a transaction, and whoever begins another looks at what the
+    other command has done since."""
+    count = 1000
+    words = _many(relay, database, kafka, topics, count,
+                  max_message_bytes=_LIMIT)
+    wide = outbox.insert(None, "k-0", _WIDE)
+    outbox.insert(None, "k-0", str(count + 1))
+    database.wait_confirmed(database.name)
+    both = [subprocess.Popen(words, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+            for _ in range(2)]
+    said = [process.communicate(timeout=180) for process in both]
+    # Whoever was fenced may be the one that had the most to do.
+    said.append(_retry(relay, "--all").stdout)
+    _wait_visible(kafka, topics, "late", count + 1)
+    found = KafkaReader(kafka.bootstrap).read(topics + "late")
+    assert len({record.id for record in found}) == len(found) == count + 1
+    wait_until(lambda: _ids(_letters(relay)) == {wide}, "the decisions")
 
 
 def test_p3_a_retry_that_is_killed_leaves_nothing_half_done(
