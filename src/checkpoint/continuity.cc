@@ -131,9 +131,17 @@ std::string DescribeInvalidation(std::string_view reason) {
 
 std::optional<std::string> DescribeOtherKafka(const std::string& known,
                                               const std::string& observed) {
-  if (known.empty() || observed.empty() || known == observed ||
-      known == kUnnamedCluster) {
+  if (known.empty() || observed.empty() || known == observed) {
     return std::nullopt;
+  }
+  if (known == kUnnamedCluster) {
+    return fmt::format(
+        "the brokers are Kafka cluster {}, and those that acknowledged the "
+        "events before reported no cluster id: it is not known whether they "
+        "are in this Kafka. Correct kafka.brokers; or, if it is the same "
+        "Kafka, "
+        "walpost recover -c FILE --accept",
+        observed);
   }
   if (observed == kUnnamedCluster) {
     return fmt::format(

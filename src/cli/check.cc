@@ -123,17 +123,11 @@ Findings CheckLetters(const Config& config) {
 }
 
 // What the rows and the topics say together.
-Findings CompareRowsAndTopics(const Config& config) {
+Findings CompareBothEnds(const Config& config) {
   const ReloadableText conninfo = CompleteConninfo(config.postgres.server);
   const Severity severity =
       config.postgres.initial_snapshot ? Severity::kWarning : Severity::kNote;
-  Findings findings = FindKafkaDeletions(config, conninfo, {}, severity);
-  const Findings collisions = FindCollidingTopics(config, conninfo);
-  findings.insert(findings.end(), collisions.begin(), collisions.end());
-  if (!config.retention.enabled()) return findings;
-  const Findings shorter = FindShorterTopics(config, conninfo);
-  findings.insert(findings.end(), shorter.begin(), shorter.end());
-  return findings;
+  return CompareRowsAndTopics(config, conninfo, severity);
 }
 
 int Check(const ConfigArguments& arguments) {
@@ -169,7 +163,7 @@ int Check(const ConfigArguments& arguments) {
                    "Kafka");
   // Asks both ends: a server, or a pooler before it, that fails may not answer.
   if (cluster.ok() && cluster->answers && !postgres_failed) {
-    failed |= Report(CompareRowsAndTopics(*config), "Kafka");
+    failed |= Report(CompareBothEnds(*config), "Kafka");
   }
   failed |= Report(*instance, "http.listen");
   return failed ? kExitFindings : kExitOk;

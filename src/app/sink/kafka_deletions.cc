@@ -1,6 +1,7 @@
 #include "app/sink/kafka_deletions.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -19,7 +20,9 @@ namespace {
 // Topics that are asked about.
 constexpr size_t kMaxTopics = 1000;
 
-// Both ends, as long as one call takes.
+using Starts = std::map<std::string, std::vector<PartitionStart>>;
+
+// Both ends, as long as one call takes. What is asked is asked once.
 class TopicsOfTables {
  public:
   TopicsOfTables(const Config& config, const ReloadableText& conninfo)
@@ -32,19 +35,25 @@ class TopicsOfTables {
     return absl::OkStatus();
   }
 
-  // Existing topics of a table's rows, with their partitions.
-  absl::StatusOr<std::map<std::string, std::vector<PartitionStart>>> TopicsOf(
+  // Topics of a table's rows, whether they exist or not.
+  const absl::StatusOr<std::set<std::string>>& NamesOf(
       const TableOptions& table) {
-    WALPOST_ASSIGN_OR_RETURN(std::set<std::string> names,
-                             rows_->FindTopics(table, config_.outbox.route));
-    while (names.size() > kMaxTopics) names.erase(std::prev(names.end()));
-    WALPOST_ASSIGN_OR_RETURN(const std::vector<PartitionStart> starts,
-                             topics_->FindStarts(names));
-    std::map<std::string, std::vector<PartitionStart>> found;
-    for (const PartitionStart& start : starts) {
-      found[start.topic].push_back(start);
+    const auto [names, is_new] = names_.try_emplace(table.name);
+    if (is_new) {
+      names->second = rows_->FindTopics(table, config_.outbox.route);
     }
-    return found;
+    return names->second;
+  }
+
+  // Those that exist, with their partitions.
+  const absl::StatusOr<Starts>& TopicsOf(const TableOptions& table) {
+    const auto [starts, is_new] = starts_.try_emplace(table.name);
+    if (is_new) starts->second = FindStarts(table);
+    return starts->second;
+  }
+
+  absl::StatusOr<std::set<std::string>> Existing() {
+    return topics_->FindTopics({}, {""});
   }
 
   // Asked once for each topic.
@@ -58,14 +67,29 @@ class TopicsOfTables {
         .first->second;
   }
 
+  const Config& config() const { return config_; }
   TableReader& rows() { return *rows_; }
 
  private:
+  absl::StatusOr<Starts> FindStarts(const TableOptions& table) {
+    WALPOST_ASSIGN_OR_RETURN(std::set<std::string> names, NamesOf(table));
+    while (names.size() > kMaxTopics) names.erase(std::prev(names.end()));
+    WALPOST_ASSIGN_OR_RETURN(const std::vector<PartitionStart> starts,
+                             topics_->FindStarts(names));
+    Starts found;
+    for (const PartitionStart& start : starts) {
+      found[start.topic].push_back(start);
+    }
+    return found;
+  }
+
   const Config& config_;
   const ReloadableText& conninfo_;
   std::unique_ptr<TableReader> rows_;
   std::unique_ptr<TopicReader> topics_;
-  std::map<std::string, TopicLimits> limits_;
+  std::map<std::string, absl::StatusOr<std::set<std::string>>> names_;
+  std::map<std::string, absl::StatusOr<Starts>> starts_;  // by the table
+  std::map<std::string, TopicLimits> limits_;             // by the topic
 };
 
 // Counts what the limits of a table's topics make worth counting.
@@ -116,18 +140,15 @@ bool IsMeant(const std::vector<std::string>& tables, const std::string& name) {
   return tables.empty() || std::ranges::find(tables, name) != tables.end();
 }
 
-}  // namespace
-
-Findings FindKafkaDeletions(const Config& config,
-                            const ReloadableText& conninfo,
-                            const std::vector<std::string>& tables,
-                            Severity severity) {
+// See FindKafkaDeletions.
+Findings FindDeletions(TopicsOfTables& topics,
+                       const std::vector<std::string>& tables,
+                       Severity severity) {
+  const Config& config = topics.config();
   Findings findings;
-  TopicsOfTables topics(config, conninfo);
-  if (!topics.Connect().ok()) return findings;
   for (const TableOptions& table : config.outbox.tables) {
     if (!IsMeant(tables, table.name)) continue;
-    const auto found = topics.TopicsOf(table);
+    const auto& found = topics.TopicsOf(table);
     if (!found.ok()) continue;
     RowsOfTable rows(topics.rows(), table, config.outbox.route);
     for (const auto& [topic, partitions] : *found) {
@@ -140,29 +161,24 @@ Findings FindKafkaDeletions(const Config& config,
   return findings;
 }
 
-Findings FindCollidingTopics(const Config& config,
-                             const ReloadableText& conninfo) {
+// Topics of rows that the brokers will not create beside another one.
+Findings FindCollidingTopics(TopicsOfTables& topics) {
   std::set<std::string> wanted;
-  const auto rows = TableReader::Connect(conninfo);
-  const auto reader = TopicReader::Connect(TopicReaderOptionsOf(config));
-  if (!rows.ok() || !reader.ok()) return {};
-  for (const TableOptions& table : config.outbox.tables) {
-    auto topics = (*rows)->FindTopics(table, config.outbox.route);
-    if (topics.ok()) wanted.merge(*topics);
+  for (const TableOptions& table : topics.config().outbox.tables) {
+    const auto& names = topics.NamesOf(table);
+    if (names.ok()) wanted.insert(names->begin(), names->end());
   }
-  const auto existing = (*reader)->FindTopics({}, {""});
+  const auto existing = topics.Existing();
   return existing.ok() ? FindCollisions(wanted, *existing) : Findings();
 }
 
-Findings FindShorterTopics(const Config& config,
-                           const ReloadableText& conninfo) {
+// Topics that keep events for a shorter time than retention.keep keeps rows.
+Findings FindShorterTopics(TopicsOfTables& topics) {
   Findings findings;
-  TopicsOfTables topics(config, conninfo);
-  if (!topics.Connect().ok()) return findings;
-  const int64_t keep = config.retention.keep.count();
+  const int64_t keep = topics.config().retention.keep.count();
   std::set<std::string> reported;
-  for (const TableOptions& table : config.outbox.tables) {
-    const auto found = topics.TopicsOf(table);
+  for (const TableOptions& table : topics.config().outbox.tables) {
+    const auto& found = topics.TopicsOf(table);
     if (!found.ok()) continue;
     for (const auto& [topic, partitions] : *found) {
       const TopicLimits& limits = topics.LimitsOf(topic, partitions.size());
@@ -182,13 +198,38 @@ Findings FindShorterTopics(const Config& config,
   return findings;
 }
 
+}  // namespace
+
+Findings FindKafkaDeletions(const Config& config,
+                            const ReloadableText& conninfo,
+                            const std::vector<std::string>& tables,
+                            Severity severity) {
+  TopicsOfTables topics(config, conninfo);
+  if (!topics.Connect().ok()) return {};
+  return FindDeletions(topics, tables, severity);
+}
+
+Findings CompareRowsAndTopics(const Config& config,
+                              const ReloadableText& conninfo,
+                              Severity severity) {
+  TopicsOfTables topics(config, conninfo);
+  if (!topics.Connect().ok()) return {};
+  Findings findings = FindDeletions(topics, {}, severity);
+  for (Findings more :
+       {FindCollidingTopics(topics),
+        config.retention.enabled() ? FindShorterTopics(topics) : Findings()}) {
+    std::ranges::move(more, std::back_inserter(findings));
+  }
+  return findings;
+}
+
 absl::StatusOr<std::vector<OnlyCopies>> FindOnlyCopies(
     const Config& config, const ReloadableText& conninfo) {
   std::vector<OnlyCopies> copies;
   TopicsOfTables topics(config, conninfo);
   WALPOST_RETURN_IF_ERROR(topics.Connect());
   for (const TableOptions& table : config.outbox.tables) {
-    WALPOST_ASSIGN_OR_RETURN(const auto found, topics.TopicsOf(table));
+    WALPOST_ASSIGN_OR_RETURN(const Starts found, topics.TopicsOf(table));
     for (const auto& [topic, partitions] : found) {
       OnlyCopies copy{table.name, topic};
       for (const PartitionStart& start : partitions) {

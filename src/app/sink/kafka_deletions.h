@@ -22,13 +22,12 @@ Findings FindKafkaDeletions(const Config& config,
                             const std::vector<std::string>& tables,
                             Severity severity);
 
-// Topics of rows that the brokers will not create beside another one.
-Findings FindCollidingTopics(const Config& config,
-                             const ReloadableText& conninfo);
-
-// Topics that keep events for a shorter time than retention.keep keeps rows.
-Findings FindShorterTopics(const Config& config,
-                           const ReloadableText& conninfo);
+// The same, of all tables. Topics that the brokers will not create beside
+// another one. Topics that keep events for a shorter time than retention.keep
+// keeps rows.
+Findings CompareRowsAndTopics(const Config& config,
+                              const ReloadableText& conninfo,
+                              Severity severity);
 
 // Topics whose first records Kafka has deleted: of each table, rows may be the
 // only copy of these events. Errors: it is not known.
