@@ -1,6 +1,8 @@
 // Record: the Kafka record of one event. A view, like the event.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -17,6 +19,8 @@ struct RecordHeader {
 
 struct Record {
   std::string_view topic;
+  // nullopt: the key chooses it.
+  std::optional<int32_t> partition = {};
   Value key;    // nullopt: no key; "" is a key of no bytes, and is hashed
   Value value;  // nullopt: a tombstone
   std::span<const RecordHeader> headers;

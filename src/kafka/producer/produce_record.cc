@@ -65,7 +65,9 @@ rd_kafka_error_t* ProduceRecord(rd_kafka_t* client, rd_kafka_topic_t* topic,
   arguments[6].vtype = RD_KAFKA_VTYPE_HEADERS;
   arguments[6].u.headers = headers.get();
   arguments[7].vtype = RD_KAFKA_VTYPE_PARTITION;
-  arguments[7].u.i32 = partition;
+  arguments[7].u.i32 = partition != RD_KAFKA_PARTITION_UA
+                           ? partition
+                           : record.partition.value_or(partition);
   rd_kafka_error_t* error =
       rd_kafka_produceva(client, arguments.data(), arguments.size());
   if (error == nullptr) (void)headers.release();  // they are the record's now

@@ -201,14 +201,14 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
     WALPOST_RETURN_IF_ERROR(
         earlier_->MayProduce(std::string(record.topic), Clock::now()));
   }
-  if (!topic->MayProduce(record.key)) {
+  if (!topic->MayProduce(record)) {
     return absl::ResourceExhaustedError(
         "the partition's first record is not acknowledged yet");
   }
   rd_kafka_error_t* error =
       ProduceRecord(client_, topic->handle(), record, sequence);
   if (error == nullptr) {
-    topic->OnProduced(record.key, sequence);
+    topic->OnProduced(record, sequence);
     return absl::OkStatus();
   }
   const rd_kafka_resp_err_t code = rd_kafka_error_code(error);
@@ -216,6 +216,12 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
   if (transactions_ && code == RD_KAFKA_RESP_ERR__STATE) {
     return absl::ResourceExhaustedError(
         "the transaction has failed, and why is about to be reported");
+  }
+  if (record.partition && code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION) {
+    if (topic->IsPartitionMissing(client_, Clock::now())) {
+      return PartitionMissing(record.topic, *record.partition);
+    }
+    return absl::ResourceExhaustedError("partitions are being asked for");
   }
   std::string attempted =
       fmt::format("producing {} bytes to topic {}",

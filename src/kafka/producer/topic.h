@@ -1,8 +1,8 @@
 // Topic: one of a producer's topics.
 //
-// Partitions are chosen by key, like Java's producer and Debezium do (murmur2);
-// at random for records without a key. The first record of each partition is
-// sent alone (FirstRecordBarrier).
+// Partitions are chosen by key, like Java's producer and Debezium do (murmur2),
+// unless the record names one; at random for records without a key. The first
+// record of each partition is sent alone (FirstRecordBarrier).
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -10,15 +10,21 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/time.h"
 #include "kafka/producer/first_record_barrier.h"
 #include "kafka/topics/offset_regression_detector.h"
-#include "outbox/event.h"
+#include "outbox/record.h"
 
 namespace walpost {
+
+// The record names a partition that the topic does not have.
+absl::Status PartitionMissing(std::string_view topic, int32_t partition);
 
 class Topic {
  public:
@@ -43,18 +49,21 @@ class Topic {
     return partitions_.load(std::memory_order_relaxed);
   }
 
-  // True if a record of this key may be produced now. If not, ask again after
-  // the next report.
-  bool MayProduce(const Value& key) const {
-    return !MayStart(key) || starts_.MayProduce(PartitionOf(*key));
+  // True if the record may be produced now. If not, ask again after the next
+  // report.
+  bool MayProduce(const Record& record) const {
+    return !MayStart(record) || starts_.MayProduce(PartitionOf(record));
   }
   // A record was accepted.
   bool has_records() const { return has_records_; }
   // The record was accepted.
-  void OnProduced(const Value& key, Sequence sequence) {
+  void OnProduced(const Record& record, Sequence sequence) {
     has_records_ = true;
-    if (MayStart(key)) starts_.OnProduced(PartitionOf(*key), sequence);
+    if (MayStart(record)) starts_.OnProduced(PartitionOf(record), sequence);
   }
+  // librdkafka knows no such partition. True: neither do the brokers, as of a
+  // moment ago. False: they are asked; try again.
+  bool IsPartitionMissing(rd_kafka_t* client, MonotonicTime now);
   // Reports for this topic, including records without a key.
   void OnAcknowledged(int32_t partition, Sequence sequence) {
     starts_.OnAcknowledged(partition, sequence);
@@ -74,17 +83,19 @@ class Topic {
                         size_t key_size, int32_t partitions, void* topic,
                         void* sequence);
 
-  // True if a record of this key may be the first of its partition.
-  bool MayStart(const Value& key) const {
-    return key.has_value() && !starts_.AllStarted(partitions());
+  // True if it may be the first record of its partition.
+  bool MayStart(const Record& record) const {
+    return record.partition ||
+           (record.key && !starts_.AllStarted(partitions()));
   }
   // FirstRecordBarrier::kUnassigned: not known yet.
-  int32_t PartitionOf(std::string_view key) const;
+  int32_t PartitionOf(const Record& record) const;
 
   std::unique_ptr<rd_kafka_topic_t, Destroy> handle_;
   std::atomic<int32_t> partitions_ = 0;
   FirstRecordBarrier starts_;
   bool has_records_ = false;
+  std::optional<MonotonicTime> asked_at_;  // for the number of partitions
   PartitionOffsets& offsets_;
 };
 
