@@ -17,6 +17,7 @@ namespace walpost {
 // For rows and messages, before they become records.
 inline constexpr char kReasonTopicFieldMissing[] = "topic_field_missing";
 inline constexpr char kReasonTopicIllegal[] = "topic_illegal";
+inline constexpr char kReasonPartitionIllegal[] = "partition_illegal";
 inline constexpr char kReasonHeadersUnreadable[] = "headers_unreadable";
 inline constexpr char kReasonMessageUnreadable[] = "message_unreadable";
 inline constexpr char kReasonPayloadMissing[] = "payload_missing";

@@ -67,6 +67,13 @@ void ReadCreation(Section& section, std::optional<TopicCreation>& creation) {
   creation = std::move(wanted);
 }
 
+// A column, or null: the key chooses the partition.
+void ReadPartition(Section& section, std::optional<std::string>& partition) {
+  if (!section.Has("partition")) return;
+  partition.emplace();
+  if (!section.Get("partition").IsNull()) section.Read("partition", *partition);
+}
+
 // Otherwise the JSON object would have a member twice.
 void CheckDistinct(Section& section, const std::string& key,
                    std::vector<std::string> names) {
@@ -115,6 +122,7 @@ void ReadTable(Section section, TableOptions& table) {
   section.Read("topic", table.topic);
   CheckTemplate(section, table.topic);
   ReadCreation(section, table.create_topics);
+  ReadPartition(section, table.partition);
   section.Read("order_by", table.order_by);
   Section value = section.Child("value");
   value.ReadList("columns", table.value_columns);
@@ -136,6 +144,7 @@ void ReadMessages(Section section, MessageOptions& messages) {
   section.Read("topic", messages.topic);
   CheckTemplate(section, messages.topic);
   ReadCreation(section, messages.create_topics);
+  ReadPartition(section, messages.partition);
   section.Done();
   if (messages.format != Format::kPayload) return;
   for (const FieldDescription& field : kFields) {
@@ -244,6 +253,7 @@ void ReadRoute(Section section, OutboxOptions& outbox) {
   if (route.topic.empty()) section.Fail("topic", "it is empty");
   CheckTemplate(section, route.topic);
   ReadCreation(section, route.create_topics);
+  section.Read("partition", route.partition);
   section.ReadMap("headers", route.headers);
   section.Read("position_header", route.position_header);
   section.Done();

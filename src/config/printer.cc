@@ -88,6 +88,13 @@ void PrintCreation(const std::optional<TopicCreation>& creation,
   node["create_topics"] = printed;
 }
 
+void PrintPartition(const std::optional<std::string>& partition,
+                    YAML::Node node) {
+  if (!partition) return;
+  node["partition"] = partition->empty() ? YAML::Node(YAML::NodeType::Null)
+                                         : Quoted(*partition);
+}
+
 YAML::Node PrintOutbox(const OutboxOptions& outbox) {
   YAML::Node node;
   node["tables"] = YAML::Node(YAML::NodeType::Sequence);
@@ -103,6 +110,7 @@ YAML::Node PrintOutbox(const OutboxOptions& outbox) {
     entry["columns"] = PrintFields(table.columns);
     if (!table.topic.empty()) entry["topic"] = Quoted(table.topic);
     PrintCreation(table.create_topics, entry);
+    PrintPartition(table.partition, entry);
     if (!table.order_by.empty()) entry["order_by"] = Quoted(table.order_by);
     for (const std::string& column : table.value_columns) {
       entry["value"]["columns"].push_back(Quoted(column));
@@ -124,6 +132,7 @@ YAML::Node PrintOutbox(const OutboxOptions& outbox) {
     node["messages"]["topic"] = Quoted(messages.topic);
   }
   PrintCreation(messages.create_topics, node["messages"]);
+  PrintPartition(messages.partition, node["messages"]);
   return node;
 }
 
@@ -180,6 +189,7 @@ YAML::Node PrintRoute(const RouteOptions& route) {
   YAML::Node node;
   node["topic"] = Quoted(route.topic);
   PrintCreation(route.create_topics, node);
+  if (!route.partition.empty()) node["partition"] = Quoted(route.partition);
   node["headers"] = YAML::Node(YAML::NodeType::Map);
   for (const auto& [header, column] : route.headers) {
     node["headers"][header] = Quoted(column);

@@ -33,10 +33,12 @@ struct ErrorClass {
   std::string_view remedy;
 };
 
-inline constexpr std::array<ErrorClass, 9> kErrorClasses = {{
+inline constexpr std::array<ErrorClass, 10> kErrorClasses = {{
     {kReasonTopicFieldMissing,
      "give the name a default ({column|default:TEXT}), or the column NOT NULL"},
     {kReasonTopicIllegal, "change the name with |lower or |replace:FROM:TO"},
+    {kReasonPartitionIllegal,
+     "write the number of a partition that the topic has, or add partitions"},
     {kReasonHeadersUnreadable,
      "write a JSON object that names each header once"},
     {kReasonMessageUnreadable,

@@ -48,6 +48,8 @@ struct TableOptions {
   std::string topic;
   // nullopt: RouteOptions::create_topics.
   std::optional<TopicCreation> create_topics = {};
+  // Its partition column; nullopt: RouteOptions::partition.
+  std::optional<std::string> partition = {};
   // Order of rows that are read from the table (not from the WAL): a column;
   // empty: that of field `id`.
   std::string order_by = {};
@@ -81,6 +83,7 @@ struct MessageOptions {
   FieldSources columns;
   std::string topic;
   std::optional<TopicCreation> create_topics = {};
+  std::optional<std::string> partition = {};
 
   bool enabled() const { return !prefix.empty(); }
 };
@@ -99,6 +102,9 @@ struct RouteOptions {
   // How walpost creates a topic that is missing. nullopt: it leaves that to the
   // brokers.
   std::optional<TopicCreation> create_topics = {};
+  // Field or column with the number of the record's partition; empty: the key
+  // chooses it.
+  std::string partition = {};
   // Extra record headers: name, then field or column.
   std::vector<std::pair<std::string, std::string>> headers;
   // Records have the header `walpost-position`.

@@ -19,12 +19,12 @@ struct RecordHeader {
 
 struct Record {
   std::string_view topic;
+  // nullopt: that of its key, or any without one.
+  std::optional<int32_t> partition = {};
   Value key;    // nullopt: no key; "" is a key of no bytes, and is hashed
   Value value;  // nullopt: a tombstone
   std::span<const RecordHeader> headers;
   WallTime timestamp;
-  // nullopt: that of its key, or any without one.
-  std::optional<int32_t> partition;
 
   // How to create the topic if it is missing; nullptr: it is not created.
   const TopicCreation* creation = nullptr;

@@ -1,6 +1,7 @@
 #include "outbox/record_builder.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/reason_code.h"
 #include "base/status_macros.h"
@@ -52,6 +53,7 @@ absl::StatusOr<Record> RecordBuilder::Build(const Event& event,
   absl::StatusOr<Record> built(absl::in_place);
   Record& record = *built;
   record.topic = topic_;
+  WALPOST_RETURN_IF_ERROR(ReadPartition(route, event, record.partition));
   record.key = event.aggregate_id;
   record.value = claim_check_ ? "" : event.payload;  // no tombstone
   if (format_ == ValueFormat::kProtobuf) {
@@ -120,6 +122,30 @@ absl::Status RecordBuilder::ExpandTopic(const Route& route,
           "topic {} is not for events: walpost keeps its checkpoints or "
           "dead letters there",
           topic_));
+}
+
+absl::Status RecordBuilder::ReadPartition(const Route& route,
+                                          const Event& event,
+                                          std::optional<int32_t>& partition) {
+  if (!route.partition()) return absl::OkStatus();
+  const Value& value = event.references[*route.partition()];
+  int32_t number = -1;
+  bool is_number = false;
+  if (value) {
+    const char* end = value->data() + value->size();
+    const auto [rest, error] = std::from_chars(value->data(), end, number);
+    is_number = error == std::errc() && rest == end && number >= 0;
+  }
+  if (is_number) {
+    partition = number;
+    return absl::OkStatus();
+  }
+  constexpr size_t kMaxShown = 20;
+  return Undeliverable(
+      kReasonPartitionIllegal,
+      fmt::format("column '{}' is not the number of a partition: {}",
+                  route.references()[*route.partition()],
+                  value ? value->substr(0, kMaxShown) : "NULL"));
 }
 
 absl::Status RecordBuilder::AddHeaders(const Route& route, const Event& event,

@@ -1,6 +1,7 @@
 // RecordBuilder: event -> record, the last step before Kafka.
 //
 //   topic      from the route's template
+//   partition  of the route's column, if it has one
 //   key        aggregate_id
 //   value      the payload, or the envelope around it; nothing of it, if there
 //              is a claim check
@@ -65,7 +66,8 @@ class RecordBuilder {
   // routes()[event.source]. Valid until the next Build, and as long as the
   // event.
   //
-  // kInvalidArgument: it cannot be delivered as configured (illegal topic,
+  // kInvalidArgument: it cannot be delivered as configured (illegal topic or
+  // partition,
   // headers that are not a JSON object or have a member twice); says why.
   absl::StatusOr<Record> Build(const Event& event, uint32_t timeline);
 
@@ -90,6 +92,8 @@ class RecordBuilder {
   };
   std::optional<Placed> PlacedOf(const Event& event, uint32_t timeline) const;
   absl::Status ExpandTopic(const Route& route, const Event& event);
+  static absl::Status ReadPartition(const Route& route, const Event& event,
+                                    std::optional<int32_t>& partition);
   absl::Status AddHeaders(const Route& route, const Event& event,
                           uint32_t timeline);
 

@@ -8,7 +8,8 @@ namespace walpost {
 
 absl::StatusOr<Route> Route::Create(
     const RouteOptions& options, const std::string& topic,
-    const std::optional<TopicCreation>& creation) {
+    const std::optional<TopicCreation>& creation,
+    const std::optional<std::string>& partition) {
   WALPOST_ASSIGN_OR_RETURN(
       TopicTemplate parsed,
       TopicTemplate::Parse(topic.empty() ? options.topic : topic));
@@ -18,12 +19,18 @@ absl::StatusOr<Route> Route::Create(
   // The template's references come first: it indexes them as its own.
   route.references_ = route.topic_.references();
   for (const auto& [header, column] : options.headers) {
-    const auto found = std::ranges::find(route.references_, column);
-    route.headers_.push_back(
-        {header, static_cast<size_t>(found - route.references_.begin())});
-    if (found == route.references_.end()) route.references_.push_back(column);
+    route.headers_.push_back({header, route.Refer(column)});
   }
+  const std::string& column = partition ? *partition : options.partition;
+  if (!column.empty()) route.partition_ = route.Refer(column);
   return route;
+}
+
+size_t Route::Refer(const std::string& name) {
+  const auto found = std::ranges::find(references_, name);
+  const auto index = static_cast<size_t>(found - references_.begin());
+  if (found == references_.end()) references_.push_back(name);
+  return index;
 }
 
 absl::StatusOr<std::vector<Route>> Route::CreateAll(
@@ -31,15 +38,17 @@ absl::StatusOr<std::vector<Route>> Route::CreateAll(
   std::vector<Route> routes;
   for (const TableOptions& table : options.tables) {
     WALPOST_ASSIGN_OR_RETURN(
-        Route route, Create(options.route, table.topic, table.create_topics));
+        Route route, Create(options.route, table.topic, table.create_topics,
+                            table.partition));
     route.source_ = table.recorded_name();
     route.table_ = table.name;
     route.claim_check_above_ = table.claim_check_above;
     routes.push_back(std::move(route));
   }
-  WALPOST_ASSIGN_OR_RETURN(Route route,
-                           Create(options.route, options.messages.topic,
-                                  options.messages.create_topics));
+  WALPOST_ASSIGN_OR_RETURN(
+      Route route,
+      Create(options.route, options.messages.topic,
+             options.messages.create_topics, options.messages.partition));
   route.source_ = options.messages.prefix;
   routes.push_back(std::move(route));
   return routes;

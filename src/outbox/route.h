@@ -19,11 +19,12 @@ namespace walpost {
 
 class Route {
  public:
-  // `topic` and `creation` override the route's own, unless empty.
+  // `topic`, `creation` and `partition` override the route's own, unless empty.
   // kInvalidArgument: the template does not parse.
   static absl::StatusOr<Route> Create(
       const RouteOptions& options, const std::string& topic,
-      const std::optional<TopicCreation>& creation = std::nullopt);
+      const std::optional<TopicCreation>& creation = std::nullopt,
+      const std::optional<std::string>& partition = std::nullopt);
 
   // One route per source: the tables in order, then the messages.
   static absl::StatusOr<std::vector<Route>> CreateAll(
@@ -39,6 +40,9 @@ class Route {
     size_t reference;  // index into references()
   };
   const std::vector<Header>& headers() const { return headers_; }
+
+  // Index into references(); nullopt: the key chooses the partition.
+  const std::optional<size_t>& partition() const { return partition_; }
 
   bool has_position_header() const { return position_header_; }
 
@@ -60,11 +64,15 @@ class Route {
   }
 
  private:
+  // Index of a reference, which is added if it is missing.
+  size_t Refer(const std::string& name);
+
   explicit Route(TopicTemplate topic) : topic_(std::move(topic)) {}
 
   TopicTemplate topic_;
   std::vector<std::string> references_;
   std::vector<Header> headers_;
+  std::optional<size_t> partition_;
   bool position_header_ = true;
   std::string source_;
   std::string table_;

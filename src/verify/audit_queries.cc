@@ -1,5 +1,6 @@
 #include "verify/audit_queries.h"
 
+#include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
@@ -121,13 +122,14 @@ constexpr char kDisorder[] = R"(
     || ': ' || place || ' after ' || before
   FROM neighbours WHERE before {4} place)";
 
-// {}: whether keys are wanted that left each partition for good: in the order
-// of positions, they change it once less than they have partitions. A position
-// that is in two of them was sent again, and does not say where the key was.
+// {0}: the topics; {1}: whether keys are wanted that left each partition for
+// good: in the order of positions, they change it once less than they have
+// partitions. A position that is in two of them was sent again, and does not
+// say where the key was.
 constexpr char kKeyOfSeveralPartitions[] = R"(
   WITH split AS (
     SELECT topic, key, count(DISTINCT "partition") AS partitions
-    FROM found WHERE key IS NOT NULL AND NOT is_replayed
+    FROM found WHERE key IS NOT NULL AND NOT is_replayed{0}
     GROUP BY topic, key HAVING count(DISTINCT "partition") > 1),
   places AS (
     SELECT found.topic, found.key, position, min("partition") AS place
@@ -147,7 +149,7 @@ constexpr char kKeyOfSeveralPartitions[] = R"(
     || quote(CAST(split.key AS TEXT)) || ': ' || partitions || ' partitions'
   FROM split LEFT JOIN moves
     ON moves.topic = split.topic AND moves.key = split.key
-  WHERE {} (ifnull(places, 0) = partitions AND changes = partitions - 1))";
+  WHERE {1} (ifnull(places, 0) = partitions AND changes = partitions - 1))";
 
 constexpr char kDuplicates[] = R"(
   SELECT topic || '[' || "partition" || ']@' || "offset" || ' id ' || id
@@ -240,10 +242,25 @@ absl::Status FindUndecided(const AuditDatabase& evidence,
   return Find(evidence, kUndecidedRows, true, undecided);
 }
 
+// The condition that the key has chosen the partition.
+std::string ChosenByKey(const JudgementOptions& options) {
+  std::string condition;
+  for (const auto& [topic, is_prefix] : options.chosen_partitions) {
+    const std::string name = absl::StrReplaceAll(topic, {{"'", "''"}});
+    condition += is_prefix ? fmt::format(
+                                 " AND substr(topic, 1, length('{0}')) <> "
+                                 "'{0}'",
+                                 name)
+                           : fmt::format(" AND topic <> '{}'", name);
+  }
+  return condition;
+}
+
 }  // namespace
 
 absl::StatusOr<Report> Judge(const AuditDatabase& evidence,
                              const JudgementOptions& options) {
+  const std::string by_key = ChosenByKey(options);
   struct Question {
     FindingKind kind;
     std::string query;
@@ -280,9 +297,10 @@ absl::StatusOr<Report> Judge(const AuditDatabase& evidence,
       {FindingKind::kAltered, kAltered, true},
       {FindingKind::kWrongTopic, kWrongTopic, true},
       {FindingKind::kWrongKey, kWrongKey, true},
-      {FindingKind::kSplitKey, fmt::format(kKeyOfSeveralPartitions, "NOT"),
-       true},
-      {FindingKind::kMovedKey, fmt::format(kKeyOfSeveralPartitions, ""), false},
+      {FindingKind::kSplitKey,
+       fmt::format(kKeyOfSeveralPartitions, by_key, "NOT"), true},
+      {FindingKind::kMovedKey, fmt::format(kKeyOfSeveralPartitions, by_key, ""),
+       false},
       {FindingKind::kDuplicate,
        kDuplicates + fmt::format(kEarlier, "NOT earlier.is_replayed"),
        options.fail_on_duplicates},

@@ -20,6 +20,13 @@ struct JudgementOptions {
   std::string row_order;
   // Items that could not be checked, one sentence each.
   std::vector<std::string> undecided;
+  // Topics whose partitions are chosen by a column (route.partition), so that a
+  // key may be in several: name, or prefix of the names.
+  struct ChosenPartitions {
+    std::string topic;
+    bool is_prefix = false;
+  };
+  std::vector<ChosenPartitions> chosen_partitions;
   bool fail_on_not_in_table = false;
   bool fail_on_without_id = true;
   bool fail_on_duplicates = false;

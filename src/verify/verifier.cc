@@ -19,6 +19,30 @@ namespace {
 constexpr uint64_t kProgressEvery = 20'000;
 constexpr size_t kIdsPerLookup = 5'000;
 
+absl::StatusOr<std::vector<JudgementOptions::ChosenPartitions>>
+FindChosenPartitions(const OutboxOptions& outbox) {
+  std::vector<JudgementOptions::ChosenPartitions> chosen;
+  const auto add =
+      [&](const std::string& own,
+          const std::optional<std::string>& column) -> absl::Status {
+    if (column.value_or(outbox.route.partition).empty())
+      return absl::OkStatus();
+    WALPOST_ASSIGN_OR_RETURN(
+        const TopicTemplate topic,
+        TopicTemplate::Parse(own.empty() ? outbox.route.topic : own));
+    chosen.push_back({topic.prefix(), !topic.references().empty()});
+    return absl::OkStatus();
+  };
+  for (const TableOptions& table : outbox.tables) {
+    WALPOST_RETURN_IF_ERROR(add(table.topic, table.partition));
+  }
+  if (outbox.messages.enabled()) {
+    WALPOST_RETURN_IF_ERROR(
+        add(outbox.messages.topic, outbox.messages.partition));
+  }
+  return chosen;
+}
+
 }  // namespace
 
 absl::StatusOr<Report> Verifier::Run() {
@@ -43,6 +67,8 @@ absl::StatusOr<Report> Verifier::Run() {
   judgement.fail_on_duplicates = options_.fail_on_duplicates;
   judgement.fail_on_without_id = options_.fail_on_without_id;
   judgement.undecided = options_.undecided;
+  WALPOST_ASSIGN_OR_RETURN(judgement.chosen_partitions,
+                           FindChosenPartitions(options_.outbox));
   row_orders_.erase("");
   judgement.row_order = absl::StrJoin(row_orders_, ", ");
   WALPOST_ASSIGN_OR_RETURN(Report report, Judge(*audit_database_, judgement));

@@ -209,6 +209,16 @@ const Row kRows[] = {
     {"route.topic", "outbox.event.{aggregate_type}",
      "{route: {topic: '{type|lower}'}}", "{type|lower}",
      [](const Config& c) { return c.outbox.route.topic; }},
+    {"route.partition", "", "{route: {partition: shard}}", "shard",
+     [](const Config& c) { return c.outbox.route.partition; }},
+    {"outbox.tables[].partition", "none",
+     "{outbox: {tables: [{partition: null}]}}", "",
+     [](const Config& c) { return Table(c).partition.value_or("none"); }},
+    {"outbox.messages.partition", "none",
+     "{outbox: {messages: {partition: shard}}}", "shard",
+     [](const Config& c) {
+       return c.outbox.messages.partition.value_or("none");
+     }},
     {"route.headers.NAME", "", "{route: {headers: {b: type, a: id}}}",
      "b=type;a=id;",
      [](const Config& c) { return Text(c.outbox.route.headers); }},

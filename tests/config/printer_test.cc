@@ -89,6 +89,7 @@ delivery:
 on_error:
   topic_field_missing: stop
   topic_illegal: stop
+  partition_illegal: stop
   headers_unreadable: stop
   message_unreadable: stop
   payload_missing: stop

@@ -74,6 +74,36 @@ TEST(RecordBuilderTest, RoutesKeyValueAndTimestamp) {
   EXPECT_EQ(record->timestamp, event.timestamp);
 }
 
+TEST(RecordBuilderTest, TheColumnOfTheRouteHasThePartition) {
+  OutboxOptions options = OneTable("all");
+  options.route.partition = "shard";
+  const auto builder = MustCreate(options);
+  for (const auto& [value, partition] :
+       std::vector<std::pair<std::string_view, int32_t>>{
+           {"0", 0}, {"7", 7}, {"2147483647", 2147483647}}) {
+    const std::vector<Value> references{value};
+    const auto record = builder->Build(MakeEvent(references), kTimeline);
+    ASSERT_TRUE(record.ok()) << record.status();
+    EXPECT_EQ(record->partition, partition);
+  }
+  const auto by_key = MustCreate(OneTable("all"));
+  EXPECT_EQ(by_key->Build(MakeEvent({}), kTimeline)->partition, std::nullopt);
+}
+
+TEST(RecordBuilderTest, WhatIsNotAPartitionCannotBeDelivered) {
+  OutboxOptions options = OneTable("all");
+  options.route.partition = "shard";
+  const auto builder = MustCreate(options);
+  for (const Value value :
+       std::vector<Value>{std::nullopt, "", "-1", "+1", "1.0", " 1", "1 ",
+                          "2147483648", "x", "NaN"}) {
+    const std::vector<Value> references{value};
+    const auto record = builder->Build(MakeEvent(references), kTimeline);
+    EXPECT_EQ(ReasonCodeOf(record.status()), kReasonPartitionIllegal)
+        << value.value_or("NULL");
+  }
+}
+
 TEST(RecordBuilderTest, AMarkIsTheLastHeaderAndMayMoveTheTopic) {
   const auto builder = MustCreate(OneTable());
   builder->SetMark({"walpost-replay", "run-1", "copy."});

@@ -33,6 +33,21 @@ TEST(RouteTest, ASourceOverridesTheTopic) {
   EXPECT_EQ(Route::Create(options, "")->topic().text(), "all");
 }
 
+TEST(RouteTest, ASourceOverridesThePartitionAlsoByNone) {
+  RouteOptions options;
+  options.topic = "{region}";
+  options.partition = "shard";
+  const auto route = Route::Create(options, "");
+  EXPECT_EQ(route->references(), (Names{"region", "shard"}));
+  EXPECT_EQ(route->partition(), 1u);
+  const auto own = Route::Create(options, "", std::nullopt, "region");
+  EXPECT_EQ(own->references(), Names{"region"});
+  EXPECT_EQ(own->partition(), 0u);
+  EXPECT_EQ(Route::Create(options, "", std::nullopt, "")->partition(),
+            std::nullopt);
+  EXPECT_EQ(Route::Create(RouteOptions(), "")->partition(), std::nullopt);
+}
+
 TEST(RouteTest, PositionHeaderIsOnUnlessSwitchedOff) {
   RouteOptions options;
   EXPECT_TRUE(Route::Create(options, "")->has_position_header());

@@ -349,6 +349,30 @@ TEST_F(KeyOfSeveralPartitionsTest, OneThatCameBackIsSplit) {
   EXPECT_EQ(Judge({0, 1, 0}), (Counts{{"split_key!", 1}}));
 }
 
+TEST_F(KeyOfSeveralPartitionsTest, OneWhosePartitionsAColumnChoosesIsNeither) {
+  for (const char* id : {"a", "b", "c"}) {
+    FoundRecord record = Record(id);
+    record.partition = *id == 'b' ? 1 : 0;
+    Find(record);
+  }
+  const std::string topic = Record("a").topic;
+  JudgementOptions options;
+  options.chosen_partitions = {{"it's", false}, {topic.substr(0, 1), true}};
+  EXPECT_EQ(Judged(options), Counts{});
+}
+
+TEST_F(KeyOfSeveralPartitionsTest, OneOfAnotherTopicIsSplit) {
+  for (const char* id : {"a", "b", "c"}) {
+    FoundRecord record = Record(id);
+    record.partition = *id == 'b' ? 1 : 0;
+    Find(record);
+  }
+  const std::string other = Record("a").topic + "s";
+  JudgementOptions options;
+  options.chosen_partitions = {{other, false}, {other, true}};
+  EXPECT_EQ(Judged(options), (Counts{{"split_key!", 1}}));
+}
+
 TEST_F(KeyOfSeveralPartitionsTest, AReSendIntoTheNewPartitionIsNoReturn) {
   FoundRecord record = Record("b");
   record.partition = 1;

@@ -218,6 +218,12 @@ absl::Status Producer::Produce(const Record& record, Sequence sequence) {
     return absl::ResourceExhaustedError(
         "the transaction has failed, and why is about to be reported");
   }
+  if (record.partition && code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION) {
+    if (topic->IsPartitionMissing(client_, Clock::now())) {
+      return PartitionMissing(record.topic, *record.partition);
+    }
+    return absl::ResourceExhaustedError("partitions are being asked for");
+  }
   std::string attempted =
       fmt::format("producing {} bytes to topic {}",
                   record.value ? record.value->size() : 0, record.topic);

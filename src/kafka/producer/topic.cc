@@ -1,5 +1,8 @@
 #include "kafka/producer/topic.h"
 
+#include <chrono>
+
+#include "base/reason_code.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -25,6 +28,26 @@ int32_t Topic::PartitionOf(const Record& record) const {
   if (count == 0) return FirstRecordBarrier::kUnassigned;
   return rd_kafka_msg_partitioner_murmur2(handle(), key.data(), key.size(),
                                           count, nullptr, nullptr);
+}
+
+absl::Status PartitionMissing(std::string_view topic, int32_t partition) {
+  return Undeliverable(
+      kReasonPartitionIllegal,
+      fmt::format("topic {} has no partition {}", topic, partition));
+}
+
+bool Topic::IsPartitionMissing(rd_kafka_t* client, MonotonicTime now) {
+  // Partitions may be added at any time.
+  constexpr std::chrono::seconds kAskAgainAfter{30};
+  constexpr std::chrono::seconds kAnswerWithin{2};
+  if (!asked_at_ || now - *asked_at_ > kAskAgainAfter) {
+    asked_at_ = now;
+    const rd_kafka_metadata_t* metadata = nullptr;
+    rd_kafka_metadata(client, /*all_topics=*/0, handle(), &metadata,
+                      /*timeout_ms=*/0);
+    if (metadata != nullptr) rd_kafka_metadata_destroy(metadata);
+  }
+  return now - *asked_at_ > kAnswerWithin;
 }
 
 int32_t Topic::Choose(const rd_kafka_topic_t* handle, const void* key,

@@ -1,7 +1,7 @@
 // Topic: one of a producer's topics.
 //
-// Partitions are chosen by key, unless the record has one, like Java's producer
-// and Debezium do (murmur2); at random for records without a key. The first
+// Partitions are chosen by key, like Java's producer and Debezium do (murmur2),
+// unless the record names one; at random for records without a key. The first
 // record of each partition is sent alone (FirstRecordBarrier).
 #pragma once
 
@@ -10,14 +10,20 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/time.h"
 #include "kafka/producer/first_record_barrier.h"
 #include "kafka/topics/offset_regression_detector.h"
 #include "outbox/record.h"
 
 namespace walpost {
+
+// The record names a partition that the topic does not have.
+absl::Status PartitionMissing(std::string_view topic, int32_t partition);
 
 class Topic {
  public:
@@ -54,6 +60,9 @@ class Topic {
     has_records_ = true;
     if (MayStart(record)) starts_.OnProduced(PartitionOf(record), sequence);
   }
+  // librdkafka knows no such partition. True: neither do the brokers, as of a
+  // moment ago. False: they are asked; try again.
+  bool IsPartitionMissing(rd_kafka_t* client, MonotonicTime now);
   // Reports for this topic, including records without a key.
   void OnAcknowledged(int32_t partition, Sequence sequence) {
     starts_.OnAcknowledged(partition, sequence);
@@ -73,10 +82,10 @@ class Topic {
                         size_t key_size, int32_t partitions, void* topic,
                         void* sequence);
 
-  // True if the record may be the first of its partition.
+  // True if it may be the first record of its partition.
   bool MayStart(const Record& record) const {
-    const bool has_place = record.key.has_value() || record.partition;
-    return has_place && !starts_.AllStarted(partitions());
+    return record.partition ||
+           (record.key && !starts_.AllStarted(partitions()));
   }
   // FirstRecordBarrier::kUnassigned: not known yet. Requires a key, if the
   // record has no partition.
@@ -86,6 +95,7 @@ class Topic {
   std::atomic<int32_t> partitions_ = 0;
   FirstRecordBarrier starts_;
   bool has_records_ = false;
+  std::optional<MonotonicTime> asked_at_;  // for the number of partitions
   PartitionOffsets& offsets_;
 };
 

@@ -4,6 +4,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/table_mapper.h"
+#include "pgoutput/type_oid.h"
 #include "postgres/catalog/column_order.h"
 #include "postgres/catalog/publication.h"
 #include "postgres/catalog/replica_identity.h"
@@ -321,6 +322,25 @@ asio::awaitable<absl::Status> PublicationCheck::CheckOrder(size_t index) {
   co_return absl::OkStatus();
 }
 
+void PublicationCheck::CheckPartition(size_t index,
+                                      const pgoutput::RelationSchema& schema) {
+  const Route& route = routes_[index];
+  if (!route.partition()) return;
+  const std::string& name = route.references()[*route.partition()];
+  const std::optional<size_t> column = schema.FindColumn(name);
+  if (!column) return;  // a field
+  if (pgoutput::IsInteger(schema.columns[*column].type_oid)) return;
+  const std::string& table = outbox_.tables[index].name;
+  const std::string quoted = QuoteName(name);
+  Add(Severity::kError, fmt::format("table {}", table),
+      fmt::format("column {}, which route.partition names, does not have an "
+                  "integer type",
+                  name),
+      fmt::format("ALTER TABLE {} ALTER COLUMN {} TYPE integer USING "
+                  "{}::text::integer;",
+                  QuoteQualifiedName(table), quoted, quoted));
+}
+
 asio::awaitable<absl::Status> PublicationCheck::CheckColumns(
     size_t index, PublishedColumns published) {
   const TableOptions& table = outbox_.tables[index];
@@ -331,6 +351,7 @@ asio::awaitable<absl::Status> PublicationCheck::CheckColumns(
                                    std::move(published)));
   const auto mapper =
       TableMapper::Create(table, schema, routes_[index].references());
+  if (mapper.ok()) CheckPartition(index, schema);
   if (!mapper.ok()) {
     const std::string reason(mapper.status().message());
     if (reason.starts_with(subject + " ")) {

@@ -54,6 +54,7 @@ class PublicationCheck {
                                                       std::string relation);
   boost::asio::awaitable<absl::Status> CheckColumns(size_t index,
                                                     PublishedColumns published);
+  void CheckPartition(size_t index, const pgoutput::RelationSchema& schema);
   boost::asio::awaitable<absl::Status> CheckOrder(size_t index);
   // As elements of an SQL array.
   std::string OurTables();
