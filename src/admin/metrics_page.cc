@@ -316,6 +316,17 @@ void AddTransactions(const TransactionReport& report, MetricsWriter& page) {
                page);
 }
 
+void AddUpdatedRows(const RelayStatus& status, MetricsWriter& page) {
+  page.Family("walpost_updated_rows_total",
+              "Rows of outbox tables that UPDATE has changed since walpost "
+              "started, by the statistics of the server; each was published as "
+              "it was at its INSERT.",
+              MetricType::Counter);
+  for (const UpdatedRows& table : status.updated_rows) {
+    page.Count("table", table.table, table.updates);
+  }
+}
+
 // Named as in Prometheus' own libraries.
 void AddProcess(const ProcessUsage& usage, MetricsWriter& page) {
   page.Counter("process_cpu_seconds_total", "CPU seconds, user and system.",
@@ -337,6 +348,7 @@ std::string MetricsPage(const RelayStatus& status, const ProcessUsage& usage,
   } else {
     AddWal(status, page);
     AddSkipped(status.skipped, page);
+    AddUpdatedRows(status, page);
   }
   AddRetention(status, page);
   AddInFlight(status, page);

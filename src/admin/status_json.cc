@@ -150,6 +150,9 @@ void AddCounters(const RelayStatus& status, JsonObjectWriter& json) {
   json.Add("unknown_messages", skipped.unknown_messages);
   json.Add("rows_of_other_tables", skipped.rows_of_other_tables);
   if (status.is_polling()) return;
+  uint64_t updated = 0;
+  for (const UpdatedRows& table : status.updated_rows) updated += table.updates;
+  json.Add("updated_rows", updated);
   json.Add("skipped_updates", skipped.updates);
   json.Add("skipped_key_updates", skipped.key_updates);
   json.Add("skipped_deletes", skipped.deletes);

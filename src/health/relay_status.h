@@ -20,6 +20,7 @@
 #include "health/polled_table_report.h"
 #include "health/retention_report.h"
 #include "health/transaction_report.h"
+#include "health/update_detector.h"
 #include "outbox/skipped_changes.h"
 
 namespace walpost {
@@ -96,6 +97,7 @@ struct RelayStatus {
   std::optional<TransactionReport> transactions;
   uint64_t reconnects = 0;  // to Postgres, after the first connect
   SkippedChanges skipped;
+  std::vector<UpdatedRows> updated_rows;  // since the start
 
   bool is_polling() const { return !polled_tables.empty(); }
 

@@ -19,6 +19,14 @@ GatedConsumer::GatedConsumer(WalProgress& progress,
 
 EventConsumer::Offer GatedConsumer::OnEvent(const Event& event,
                                             const absl::Status& mapped) {
+  const Offer offer = Take(event, mapped);
+  const bool is_taken = offer == Offer::kAccepted && mapped.ok();
+  if (is_taken && sample_ != nullptr) sample_->Note(event);
+  return offer;
+}
+
+EventConsumer::Offer GatedConsumer::Take(const Event& event,
+                                         const absl::Status& mapped) {
   if (batcher_ == nullptr) return progress_.OnEvent(event, mapped);
   if (!batcher_->MayTake()) return Offer::kBackpressure;
   const DeliveryCounters& counters = progress_.sender().counters();

@@ -9,6 +9,7 @@
 #include "delivery/event_consumer.h"
 #include "delivery/transaction_batcher.h"
 #include "delivery/wal_progress.h"
+#include "health/published_sample.h"
 
 namespace walpost {
 
@@ -19,6 +20,9 @@ class GatedConsumer final : public EventConsumer {
   GatedConsumer(WalProgress& progress, const CheckpointWriter& checkpoints,
                 PassedOverRows& passed_over,
                 TransactionBatcher* batcher = nullptr);
+
+  // Has events noted in `sample`, which outlives this object.
+  void SampleEvents(PublishedSample& sample) { sample_ = &sample; }
 
   bool CanTake() const override { return MayTake() && progress_.CanTake(); }
   Offer OnEvent(const Event& event, const absl::Status& mapped) override;
@@ -34,12 +38,14 @@ class GatedConsumer final : public EventConsumer {
   absl::Status Health() const override { return progress_.Health(); }
 
  private:
+  Offer Take(const Event& event, const absl::Status& mapped);
   bool MayTake() const { return batcher_ == nullptr || batcher_->MayTake(); }
 
   WalProgress& progress_;
   const CheckpointWriter& checkpoints_;
   PassedOverRows& passed_over_;
   TransactionBatcher* batcher_;
+  PublishedSample* sample_ = nullptr;
 };
 
 }  // namespace walpost

@@ -252,6 +252,18 @@ absl::Status TableReader::Read(
   return Query("COMMIT").status();
 }
 
+absl::StatusOr<uint64_t> TableReader::CountUpdates(const std::string& table) {
+  WALPOST_ASSIGN_OR_RETURN(
+      const Result rows,
+      Query(fmt::format(
+          "SELECT coalesce(sum(pg_catalog.pg_stat_get_tuples_updated(relid)), "
+          "0)::bigint::text FROM (SELECT relid FROM "
+          "pg_catalog.pg_partition_tree({0}::regclass) UNION SELECT "
+          "{0}::regclass) tree",
+          QuotedLiteral(QuotedTableName(table)))));
+  return static_cast<uint64_t>(Number(rows.get(), 0, 0).value_or(0));
+}
+
 absl::StatusOr<std::set<std::string>> TableReader::FindTopics(
     const TableOptions& table, const RouteOptions& route) {
   WALPOST_ASSIGN_OR_RETURN(const std::vector<ColumnType> columns,

@@ -50,6 +50,9 @@ class TableReader {
   // comments of the publications say.
   absl::StatusOr<std::set<std::string>> ReadSkipped(const std::string& slot);
 
+  // Updates of a table and its partitions, by the server's statistics.
+  absl::StatusOr<uint64_t> CountUpdates(const std::string& table);
+
   // The topics of the table's rows.
   absl::StatusOr<std::set<std::string>> FindTopics(const TableOptions& table,
                                                    const RouteOptions& route);

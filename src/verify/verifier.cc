@@ -80,6 +80,12 @@ absl::StatusOr<Report> Verifier::Run() {
         "events that compaction has removed count as missing",
         unseen_topic_));
   }
+  const bool may_be_updated = report[FindingKind::kAltered].count > 0 ||
+                              report[FindingKind::kUndecided].count > 0;
+  if (may_be_updated) {
+    report.notes.insert(report.notes.end(), update_notes_.begin(),
+                        update_notes_.end());
+  }
   return report;
 }
 
@@ -138,6 +144,21 @@ absl::Status Verifier::ReadTable(const TableOptions& table) {
         table.name));
   }
   if (rows_ == before) empty_tables_.push_back(table.name);
+  return NoteUpdates(table.name);
+}
+
+// With the other sources, the state of a row is updated.
+absl::Status Verifier::NoteUpdates(const std::string& table) {
+  if (options_.confirmed_by.kind != ConfirmedBy::Kind::kSlot) {
+    return absl::OkStatus();
+  }
+  WALPOST_ASSIGN_OR_RETURN(const uint64_t updates, table_->CountUpdates(table));
+  if (updates == 0) return absl::OkStatus();
+  update_notes_.push_back(fmt::format(
+      "table {}: UPDATE has changed {} rows since its statistics began. A row "
+      "is published as it was at its INSERT, and then differs from its record: "
+      "it is altered, or missing with an undecided record",
+      table, updates));
   return absl::OkStatus();
 }
 

@@ -67,6 +67,7 @@ class Verifier {
 
  private:
   absl::Status ReadTables();
+  absl::Status NoteUpdates(const std::string& table);
   absl::Status ReadTable(const TableOptions& table);
   absl::Status ReadIds();
   absl::Status ReadTopics();
@@ -88,6 +89,7 @@ class Verifier {
   uint64_t rows_ = 0;
   std::set<std::string> row_orders_;  // order columns of recover; "": none
   std::vector<std::string> notes_;
+  std::vector<std::string> update_notes_;  // if rows differ from records
   std::vector<std::string> empty_tables_;
   uint64_t records_ = 0;
   bool all_rows_confirmed_ = true;  // when they were read

@@ -137,6 +137,7 @@ TEST(MetricsPageTest, ShowsEachCounter) {
            "walpost_isolated_topics 1",
            "walpost_parked_events 41",
            "walpost_oldest_parked_seconds 720",
+           "walpost_updated_rows_total{table=\"public.outbox\"} 20",
            "walpost_skipped_changes_total{kind=\"update\"} 9",
            "walpost_skipped_changes_total{kind=\"key_update\"} 10",
            "walpost_skipped_changes_total{kind=\"delete\"} 11",

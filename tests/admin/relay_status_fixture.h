@@ -57,6 +57,7 @@ inline RelayStatus SomeStatus() {
   status.reconnects = 6;
   status.skipped.unknown_messages = 7;
   status.skipped.rows_of_other_tables = 8;
+  status.updated_rows = {{"public.outbox", 20}};
   status.skipped.updates = 9;
   status.skipped.key_updates = 10;
   status.skipped.deletes = 11;

@@ -76,6 +76,7 @@ TEST(StatusJsonTest, ShowsEverything) {
   "reconnects": 6,
   "unknown_messages": 7,
   "rows_of_other_tables": 8,
+  "updated_rows": 20,
   "skipped_updates": 9,
   "skipped_key_updates": 10,
   "skipped_deletes": 11,

@@ -73,6 +73,20 @@ TEST_F(GatedConsumerTest, P1ConfirmsOnlyWhatIsStored) {
   EXPECT_EQ(consumer_.confirmable(), Lsn(108));
 }
 
+TEST_F(GatedConsumerTest, TakenEventsAreSampled) {
+  PublishedSample sample;
+  consumer_.SampleEvents(sample);
+  progress_.BeginStream(Lsn(50));
+  Event event;
+  event.position = {Lsn(100), 1};
+  event.id = "7";
+  const std::vector<Value> references = {Value("order")};
+  event.references = references;
+  ASSERT_EQ(consumer_.OnEvent(event, absl::OkStatus()),
+            EventConsumer::Offer::kAccepted);
+  EXPECT_EQ(sample.ids(0), std::vector<std::string>{"7"});
+}
+
 TEST_F(GatedConsumerTest, P1ADrainWaitsForTheCheckpoint) {
   progress_.BeginStream(Lsn(50));
   Deliver(100);

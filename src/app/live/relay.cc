@@ -107,6 +107,8 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
   if (config.sends_letters()) {
     monitor_session_.NoteLetterTopic(config.outbox.dead_letter.topic);
   }
+  consumer_.SampleEvents(published_sample_);
+  monitor_session_.CompareWithRows(published_sample_);
   if (config.checkpoint.has_store()) return;
   continuity_.RelyOnRecord();
   monitor_session_.KeepOnRecord(passed_over_);

@@ -127,6 +127,7 @@ class Relay {
   SinkHandle sinks_;
   CheckpointService checkpoints_;
   ContinuityState continuity_;
+  PublishedSample published_sample_;
   GatedConsumer consumer_;
   WalStream stream_;
   RelaySession session_;

@@ -103,6 +103,7 @@ RelayStatus Relay::Status() const {
     status.server_wal_end =
         std::max(status.server_wal_end, slot_report_->server_wal_end);
     status.retained_wal_bytes = wal_budget_.retained_bytes();
+    status.updated_rows = slot_report_->updated_rows;
     if (slot_report_->has_slot) status.wal_status = slot_report_->wal_status;
     if (slot_report_->guard) status.guard_lsn = slot_report_->guard->confirmed;
   }

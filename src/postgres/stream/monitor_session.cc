@@ -20,6 +20,7 @@
 #include "postgres/slot/decision_record.h"
 #include "postgres/slot/replay_window_slot.h"
 #include "postgres/slot/slot_creation.h"
+#include "postgres/tables/updated_rows.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -56,6 +57,12 @@ HorizonSample ReadHorizon(const QueryRows& rows, size_t first_column) {
   return sample;
 }
 
+std::vector<std::string> NamesOf(const std::vector<TableOptions>& tables) {
+  std::vector<std::string> names;
+  for (const TableOptions& table : tables) names.push_back(table.name);
+  return names;
+}
+
 }  // namespace
 
 MonitorSession::MonitorSession(asio::any_io_executor executor,
@@ -71,10 +78,12 @@ MonitorSession::MonitorSession(asio::any_io_executor executor,
       publication_name_(options.publication),
       parking_table_(std::move(parking_table)),
       tables_(outbox.tables),
+      routes_(routes),
       on_server_shutdown_(std::move(on_server_shutdown)),
       on_report_(std::move(on_report)),
       publication_(options, outbox, routes),
       partitions_(outbox.tables),
+      updates_(NamesOf(outbox.tables)),
       retry_timer_(executor),
       backoff_(Backoff::Options{}, std::random_device()()) {}
 
@@ -119,10 +128,12 @@ asio::awaitable<absl::Status> MonitorSession::Serve() {
       InstanceName::OfThisProcess(slot_).text() + ":side";
   WALPOST_CO_ASSIGN_OR_RETURN(connection_,
                               co_await Connection::Connect(executor_, options));
+  updates_.OnConnected();
   absl::Status status = co_await ReadSystem();
   while (status.ok() && !stopped_) {
     status = co_await LookAtCreation();
     if (status.ok()) status = co_await LookAtWait();
+    if (status.ok()) status = co_await LookAtUpdates();
     if (status.ok()) status = co_await Report();
     if (status.ok()) status = co_await LookAtPartitions();
     if (!status.ok()) break;
@@ -238,6 +249,7 @@ asio::awaitable<absl::Status> MonitorSession::Report() {
   report.publication_trouble = publication_.trouble();
   report.publication_is_wrong = publication_.is_error();
   report.gap = publication_.gap();
+  report.updated_rows = updates_.counts();
   const bool is_in_use = rows.Bool(0, 13);
   if (watches_source && !is_in_use) {
     ObservedSource observed;
@@ -335,6 +347,43 @@ asio::awaitable<absl::Status> MonitorSession::LookAtWait() {
   connection_->set_deadline(Clock::now() + kAnswerLimit);
   WALPOST_CO_ASSIGN_OR_RETURN(
       session_wait_, co_await DescribeWait(*connection_, watched_pid_));
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> MonitorSession::LookAtUpdates() {
+  if (sample_ == nullptr || tables_.empty()) co_return absl::OkStatus();
+  connection_->set_deadline(Clock::now() + kAnswerLimit);
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::vector<UpdateDetector::Total> totals,
+                              co_await ReadUpdateTotals(*connection_, tables_));
+  updates_.Observe(totals, Clock::now());
+  for (size_t source = 0; source < tables_.size(); ++source) {
+    const uint64_t taken = sample_->taken(source);
+    if (!updates_.IsDue(source, taken, Clock::now())) continue;
+    WALPOST_CO_RETURN_IF_ERROR(co_await CompareRows(source));
+  }
+  sample_->BeginPass();
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> MonitorSession::CompareRows(size_t source) {
+  connection_->set_deadline(Clock::now() + kAnswerLimit);
+  const uint64_t taken = sample_->taken(source);
+  const std::string begin =
+      "BEGIN TRANSACTION READ ONLY; SET LOCAL statement_timeout = '2s'; SET "
+      "LOCAL lock_timeout = '1s'";
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows begun,
+                              co_await connection_->Execute(begin));
+  const TableOptions& table = tables_[source];
+  const std::vector<std::string>& references = routes_[source].references();
+  const absl::StatusOr<UpdateDetector::Comparison> found =
+      co_await CompareWithSample(*connection_, table, source, references,
+                                 *sample_);
+  const std::string rollback = "ROLLBACK";
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows ended,
+                              co_await connection_->Execute(rollback));
+  const std::optional<std::string> warning =
+      updates_.OnCompared(source, taken, found, Clock::now());
+  if (warning) spdlog::warn("{}", *warning);
   co_return absl::OkStatus();
 }
 

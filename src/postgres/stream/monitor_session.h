@@ -11,7 +11,8 @@
 //    for; and, while there is no stream, whatever a gap would show in: the
 //    stream may have to wait for Kafka before it looks;
 //  - put on record whose rows are passed over, before their LSN is confirmed;
-//  - warn of a partition that had rows when it was attached.
+//  - warn of a partition that had rows when it was attached, and of rows that
+//    are changed by UPDATE after they were inserted.
 //
 // It holds no transaction open, so it pins no xmin. Its failure does not affect
 // the stream; it reconnects with backoff.
@@ -35,6 +36,8 @@
 #include "checkpoint/event_decision.h"
 #include "checkpoint/passed_over_rows.h"
 #include "checkpoint/xmin_horizon.h"
+#include "health/published_sample.h"
+#include "health/update_detector.h"
 #include "health/wal_budget.h"
 #include "postgres/catalog/partition_monitor.h"
 #include "postgres/catalog/publication_monitor.h"
@@ -71,8 +74,9 @@ struct SlotReport {
   std::optional<Source> source;
   // From PublicationMonitor, which looks last; may be empty.
   std::string publication_trouble;
-  bool publication_is_wrong = false;  // PublicationMonitor::is_error
-  std::optional<Gap> gap;             // likewise
+  bool publication_is_wrong = false;      // PublicationMonitor::is_error
+  std::optional<Gap> gap;                 // likewise
+  std::vector<UpdatedRows> updated_rows;  // since the session was made
   // On record; only while WatchDecisions is on.
   std::vector<EventDecision> decisions;
 };
@@ -118,6 +122,10 @@ class MonitorSession {
   // They are due now.
   void RecordPassedOver();
 
+  // Compares events that were published with their rows. It outlives this
+  // object.
+  void CompareWithRows(PublishedSample& sample) { sample_ = &sample; }
+
   // Whether it looks what this session waits for (session_wait.h); 0: no.
   void WatchSession(int pid) { watched_pid_ = pid; }
   const std::string& session_wait() const { return session_wait_; }
@@ -143,6 +151,8 @@ class MonitorSession {
   boost::asio::awaitable<absl::Status> LookAtCreation();
   boost::asio::awaitable<absl::Status> LookAtWait();
   boost::asio::awaitable<absl::Status> LookAtPartitions();
+  boost::asio::awaitable<absl::Status> LookAtUpdates();
+  boost::asio::awaitable<absl::Status> CompareRows(size_t source);
   boost::asio::awaitable<absl::Status> WritePassedOver();
   boost::asio::awaitable<absl::Status> Rest();
 
@@ -152,9 +162,11 @@ class MonitorSession {
   std::string publication_name_;
   std::string parking_table_;
   std::vector<TableOptions> tables_;
+  const std::vector<Route>& routes_;
   std::string system_identifier_;  // empty: this role may not read it
   bool watches_decisions_ = false;
   PassedOverRows* passed_over_ = nullptr;
+  PublishedSample* sample_ = nullptr;
   std::vector<EventDecision> obeyed_;  // not on record yet
   std::string letter_topic_;           // likewise; empty: none
   bool watches_source_ = false;
@@ -165,6 +177,7 @@ class MonitorSession {
   std::string session_wait_;
   PublicationMonitor publication_;
   PartitionMonitor partitions_;
+  UpdateDetector updates_;
   std::unique_ptr<Connection> connection_;
   boost::asio::steady_timer retry_timer_;
   Backoff backoff_;
