@@ -11,7 +11,7 @@
 #include "polling/index_check.h"
 #include "postgres/catalog/column_order.h"
 #include "postgres/catalog/replica_identity.h"
-#include "postgres/catalog/table_rows.h"
+#include "postgres/catalog/table_columns.h"
 #include "postgres/catalog/transaction_id_column.h"
 #include "postgres/connect/quote.h"
 #include "postgres/connect/relation_oid.h"

@@ -5,7 +5,7 @@
 #include "polling/cursor_rows.h"
 #include "polling/cursor_sql.h"
 #include "polling/polled_table.h"
-#include "postgres/catalog/table_rows.h"
+#include "postgres/catalog/table_columns.h"
 #include "postgres/connect/sqlstate.h"
 
 namespace walpost {

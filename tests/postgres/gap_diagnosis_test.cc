@@ -23,7 +23,7 @@ using Kind = GapDiagnosis::Kind;
 constexpr char kSlot[] = "pg_replication_slots slot";
 constexpr char kComment[] = "obj_description";
 constexpr char kSystem[] = "pg_control_system";
-constexpr char kWanted[] = "AS wanted (name, relation)";
+constexpr char kWanted[] = "LEFT JOIN tables wanted";
 constexpr char kAges[] = "age(s.catalog_xmin)";
 constexpr char kPeek[] = "pg_logical_slot_peek_binary_changes";
 constexpr char kCoverage[] = "16388:690,public.outbox=16385.r16394:691";

@@ -24,8 +24,8 @@ class CursorGateTest : public ::testing::Test {
   CursorGateTest() {
     table_.name = "public.outbox";
     table_.state.transaction_id = "tx";
-    server_.Answer("a.attgenerated, true",
-                   {{"id", "20", "", "t", ""}, {"tx", "5069", "", "t", ""}});
+    server_.Answer("format_type(a.atttypid", {{"0", "id", "20", "", "", ""},
+                                              {"0", "tx", "5069", "", "", ""}});
     server_.Answer(kLoad, {{"77", "10", "20", "7", "40", kNull}});
     server_.Answer(kNow, {{"77", "500", "600", kNull}});
   }

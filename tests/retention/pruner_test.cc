@@ -36,7 +36,7 @@ constexpr char kMark[] = "pg_current_wal_insert_lsn";
 constexpr char kSlot[] = "pg_replication_slots slot";
 constexpr char kComment[] = "obj_description";
 constexpr char kSystem[] = "pg_control_system";
-constexpr char kCoverage[] = "AS wanted (name, relation)";
+constexpr char kCoverage[] = "LEFT JOIN tables wanted";
 constexpr char kDelete[] = "DELETE FROM";
 constexpr char kCount[] = "SELECT count(*) FILTER";
 

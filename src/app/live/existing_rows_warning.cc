@@ -179,7 +179,8 @@ absl::Status InTime(const absl::Status& status) {
 asio::awaitable<absl::StatusOr<Findings>> FindExistingRows(
     asio::any_io_executor executor, const Config& config, AskStore ask_store,
     ReportNew new_tables) {
-  const ConnectionOptions options = TaskSession(config.postgres, "look");
+  ConnectionOptions options = TaskSession(config.postgres, "look");
+  options.statement_limit = kAnswerLimit;
   WALPOST_CO_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
                               co_await Connection::Connect(executor, options));
   connection->set_deadline(Clock::now() + kAnswerLimit);
@@ -191,28 +192,27 @@ asio::awaitable<absl::StatusOr<Findings>> FindExistingRows(
                               Route::CreateAll(config.outbox));
   const std::vector<std::vector<std::string>> references = ReferencesOf(routes);
   const std::vector<TableOptions>& tables = config.outbox.tables;
+  std::vector<std::string> streamed;  // once there is a stream
   for (size_t i = 0; i < tables.size(); ++i) {
     const bool is_new = IsNew(*sight, tables[i].name);
-    if (is_new && new_tables == ReportNew::kNo) continue;
-    if (is_new) {
-      connection->set_deadline(Clock::now() + kCountLimit);
-      const absl::StatusOr<UnsentRows> unsent = co_await CountUnsentRows(
-          *connection, config.postgres, config.outbox, references, i, Lsn());
-      if (!unsent.ok()) co_return InTime(unsent.status());
-      if (unsent->rows.is_missing) continue;
-      findings.push_back(DescribeUnsentRows(unsent->rows, config.postgres,
-                                            sight->is_streaming));
-      continue;
-    }
-    if (!IsBeforeFirstStream(sight->history)) continue;
-    connection->set_deadline(Clock::now() + kAnswerLimit);
-    const std::string& name = tables[i].name;
-    const absl::StatusOr<ExistingRows> rows =
-        co_await CountExistingRows(*connection, name, sight->streamed_from);
-    if (!rows.ok()) co_return InTime(rows.status());
-    if (!rows->is_missing) {
-      findings.push_back(Describe(*rows, *sight, config));
-    }
+    if (!is_new) streamed.push_back(tables[i].name);
+    if (!is_new || new_tables == ReportNew::kNo) continue;
+    connection->set_deadline(Clock::now() + kCountLimit);
+    const absl::StatusOr<UnsentRows> unsent = co_await CountUnsentRows(
+        *connection, config.postgres, config.outbox, references, i, Lsn());
+    if (!unsent.ok()) co_return InTime(unsent.status());
+    if (unsent->rows.is_missing) continue;
+    findings.push_back(
+        DescribeUnsentRows(unsent->rows, config.postgres, sight->is_streaming));
+  }
+  if (!IsBeforeFirstStream(sight->history)) co_return findings;
+  connection->set_deadline(std::nullopt);  // each has its limit
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::vector<ExistingRows> existing,
+      co_await CountExistingRows(*connection, std::move(streamed),
+                                 sight->streamed_from));
+  for (const ExistingRows& rows : existing) {
+    if (!rows.is_missing) findings.push_back(Describe(rows, *sight, config));
   }
   co_return findings;
 }

@@ -8,10 +8,12 @@
 #include "cli/shared/output.h"
 #include "fmt/format.h"
 #include "outbox/fields.h"
+#include "outbox/similar_table.h"
 #include "postgres/catalog/coverage_query.h"
 #include "postgres/catalog/publication.h"
 #include "postgres/catalog/table_names.h"
 #include "postgres/connect/quote.h"
+#include "postgres/connect/relation_oid.h"
 #include "postgres/slot/birth_record.h"
 #include "postgres/slot/slot.h"
 
@@ -30,22 +32,29 @@ void Report(std::string_view what, std::string_view name,
   Print("{} {}: {}\n", what, name, done);
 }
 
-std::string ExistsSql(Connection& connection, const std::string& table) {
-  return fmt::format("SELECT pg_catalog.to_regclass({}) IS NOT NULL",
-                     connection.Literal(QuoteQualifiedName(table)));
+// By the index of the table.
+asio::awaitable<absl::StatusOr<std::vector<bool>>> FindExisting(
+    Connection& connection, const std::vector<TableOptions>& tables) {
+  const std::string sql = fmt::format(
+      "WITH {} SELECT number FROM tables WHERE relation IS NOT NULL",
+      TablesSql(connection, tables));
+  connection.set_deadline(Clock::now() + kStatementLimit);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
+  std::vector<bool> exists(tables.size());
+  for (size_t i = 0; i < rows.size(); ++i) exists[rows.Unsigned(i, 0)] = true;
+  co_return exists;
 }
 
 }  // namespace
 
 asio::awaitable<absl::Status> OutboxTables::Make() {
   const size_t count = config_.outbox.tables.size();
-  std::vector<bool> exists;
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::vector<bool> exists,
+      co_await FindExisting(connection_, config_.outbox.tables));
   for (size_t i = 0; i < count; ++i) {
-    const std::string& table = config_.outbox.tables[i].name;
-    WALPOST_CO_ASSIGN_OR_RETURN(const bool found, co_await Exists(table));
-    exists.push_back(found);
     // Before anything is made.
-    if (!found) WALPOST_CO_RETURN_IF_ERROR(co_await CheckMissing(i));
+    if (!exists[i]) WALPOST_CO_RETURN_IF_ERROR(co_await CheckMissing(i));
   }
   for (size_t i = 0; i < count; ++i) {
     const std::string& table = config_.outbox.tables[i].name;
@@ -60,19 +69,12 @@ asio::awaitable<absl::Status> OutboxTables::Make() {
   co_return absl::OkStatus();
 }
 
-asio::awaitable<absl::StatusOr<bool>> OutboxTables::Exists(std::string table) {
-  const std::string sql = ExistsSql(connection_, table);
-  connection_.set_deadline(Clock::now() + kStatementLimit);
-  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
-                              co_await connection_.Execute(sql));
-  co_return rows.Bool(0, 0);
-}
-
 asio::awaitable<absl::Status> OutboxTables::CheckMissing(size_t index) {
   const std::string& table = config_.outbox.tables[index].name;
   WALPOST_CO_ASSIGN_OR_RETURN(
-      const std::string similar,
-      co_await FindSimilarTable(connection_, config_.outbox, table));
+      const std::vector<std::string> names,
+      co_await ReadTableNames(connection_, config_.outbox));
+  const std::string similar = SimilarTable(table, names);
   const std::vector<std::string> foreign = ForeignColumns(index);
   if (similar.empty() && foreign.empty()) co_return absl::OkStatus();
   std::string text = fmt::format("table {} does not exist", table);
@@ -172,11 +174,11 @@ namespace {
 asio::awaitable<absl::Status> Look(Connection& connection, const Config& config,
                                    ExistingObjects& existing) {
   const std::string& publication = config.postgres.publication;
-  for (const TableOptions& table : config.outbox.tables) {
-    const std::string sql = ExistsSql(connection, table.name);
-    WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
-                                co_await connection.Execute(sql));
-    if (rows.Bool(0, 0)) existing.tables.insert(table.name);
+  const std::vector<TableOptions>& tables = config.outbox.tables;
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::vector<bool> exists,
+                              co_await FindExisting(connection, tables));
+  for (size_t i = 0; i < tables.size(); ++i) {
+    if (exists[i]) existing.tables.insert(tables[i].name);
   }
   if (config.source == Source::kPolling) co_return absl::OkStatus();
   WALPOST_CO_ASSIGN_OR_RETURN(

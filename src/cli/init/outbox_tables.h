@@ -31,7 +31,6 @@ class OutboxTables {
   boost::asio::awaitable<absl::Status> Make();
 
  private:
-  boost::asio::awaitable<absl::StatusOr<bool>> Exists(std::string table);
   boost::asio::awaitable<absl::Status> CheckMissing(size_t index);
   boost::asio::awaitable<absl::Status> MakeTable(size_t index);
   boost::asio::awaitable<absl::Status> Execute(std::string sql);

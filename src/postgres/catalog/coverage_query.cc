@@ -42,30 +42,30 @@ std::string DefinitionSql(int server_version) {
 
 }  // namespace
 
-asio::awaitable<absl::StatusOr<Coverage>> ReadCoverage(
-    Connection& connection, std::string publication,
-    std::span<const TableOptions> tables) {
-  std::string names;
-  for (const TableOptions& table : tables) {
-    names += fmt::format("{}({}::text, {})", names.empty() ? "" : ", ",
-                         connection.Literal(table.name),
-                         RelationOidSql(connection, table.name));
-  }
-  if (names.empty()) names = "(NULL::text, NULL::oid)";
-  const std::string sql = fmt::format(
+std::string CoverageSql(Connection& connection,
+                        const std::string& publication) {
+  return fmt::format(
       "SELECT p.oid || ':' || p.xmin || CASE WHEN d.xmin IS NULL THEN 'p' WHEN "
       "d.xmin = p.xmin THEN 'o' ELSE 'w' END || p.pubowner, wanted.name, CASE "
-      "WHEN o.oid "
-      "IS NOT NULL "
-      "THEN {} END FROM (VALUES {}) AS wanted (name, relation) "
-      "LEFT JOIN pg_catalog.pg_publication p ON p.pubname = {} "
+      "WHEN o.oid IS NOT NULL THEN {} END FROM (VALUES (true)) one (row) LEFT "
+      "JOIN pg_catalog.pg_publication p ON p.pubname = {} LEFT JOIN tables "
+      "wanted ON true "
       "LEFT JOIN pg_catalog.pg_shdepend d ON d.objid = p.oid AND d.deptype = "
       "'o' AND d.classid = 'pg_catalog.pg_publication'::regclass AND d.dbid = "
       "(SELECT oid FROM pg_catalog.pg_database WHERE datname = "
       "current_database()) "
-      "LEFT JOIN pg_catalog.pg_class o ON o.oid = wanted.relation",
-      DefinitionSql(connection.server_version()), names,
+      "LEFT JOIN pg_catalog.pg_class o ON o.oid = wanted.relation ORDER BY "
+      "wanted.number",
+      DefinitionSql(connection.server_version()),
       connection.Literal(publication));
+}
+
+asio::awaitable<absl::StatusOr<Coverage>> ReadCoverage(
+    Connection& connection, std::string publication,
+    std::span<const TableOptions> tables) {
+  const std::string sql =
+      fmt::format("WITH {} {}", TablesSql(connection, tables),
+                  CoverageSql(connection, publication));
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
   Coverage coverage;
   for (size_t i = 0; i < rows.size(); ++i) {

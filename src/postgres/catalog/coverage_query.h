@@ -12,6 +12,9 @@
 
 namespace walpost {
 
+// SQL of the coverage of the rows in "tables" (TablesSql).
+std::string CoverageSql(Connection& connection, const std::string& publication);
+
 // One statement, so one snapshot. A table that does not exist has an empty
 // definition. `tables` outlives the coroutine.
 boost::asio::awaitable<absl::StatusOr<Coverage>> ReadCoverage(

@@ -42,36 +42,48 @@ std::string EstimateSql(const std::string& table_literal) {
       table_literal);
 }
 
-asio::awaitable<absl::StatusOr<ExistingRows>> Count(Connection& connection,
-                                                    std::string table,
-                                                    std::string condition) {
-  ExistingRows rows;
-  rows.table = table;
-  const std::string literal = connection.Literal(QuoteQualifiedName(table));
+// Each has an outcome, and no lock on a table outlives its own statement.
+asio::awaitable<absl::StatusOr<std::vector<ExistingRows>>> Count(
+    Connection& connection, std::vector<std::string> tables,
+    std::string condition) {
   const std::string begin =
       "BEGIN READ ONLY; SET LOCAL statement_timeout = '5s'; SET LOCAL "
-      "lock_timeout = '2s'";
+      "lock_timeout = '2s'; SAVEPOINT counted";
   const std::string end = "ROLLBACK";
   absl::StatusOr<QueryRows> result = co_await connection.Execute(begin);
   if (!result.ok()) co_return result.status();
-  const std::string estimate = EstimateSql(literal);
-  result = co_await connection.Execute(estimate);
-  if (result.ok()) {
-    rows.estimate = result->Unsigned(0, 0);
-    const std::string count = CountSql(table, condition);
-    result = co_await connection.Execute(count);
+  constexpr size_t kStatements = 3;  // for each table
+  std::vector<std::string> statements;
+  for (const std::string& table : tables) {
+    const std::string literal = connection.Literal(QuoteQualifiedName(table));
+    statements.push_back(EstimateSql(literal));
+    statements.push_back(CountSql(table, condition));
+    statements.push_back("ROLLBACK TO SAVEPOINT counted");
   }
-  if (result.ok()) {
-    rows.count = result->Unsigned(0, 0);
-  } else if (SqlstateOf(result.status()) == kSqlstateUndefinedTable) {
-    rows.is_missing = true;  // whoever needs the table reports it
-    rows.count = 0;
-  } else {
-    rows.trouble = std::string(result.status().message());
-  }
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::vector<absl::StatusOr<QueryRows>> results,
+      co_await connection.ExecuteEach(std::move(statements)));
   result = co_await connection.Execute(end);
   if (!result.ok()) co_return result.status();
-  co_return rows;
+  std::vector<ExistingRows> counted;
+  for (size_t i = 0; i < tables.size(); ++i) {
+    ExistingRows& rows = counted.emplace_back();
+    rows.table = tables[i];
+    const absl::StatusOr<QueryRows>& estimate = results[i * kStatements];
+    const absl::StatusOr<QueryRows>& count = results[i * kStatements + 1];
+    const absl::Status failed =
+        estimate.ok() ? count.status() : estimate.status();
+    if (estimate.ok()) rows.estimate = estimate->Unsigned(0, 0);
+    if (failed.ok()) {
+      rows.count = count->Unsigned(0, 0);
+    } else if (SqlstateOf(failed) == kSqlstateUndefinedTable) {
+      rows.is_missing = true;  // whoever needs the table reports it
+      rows.count = 0;
+    } else {
+      rows.trouble = std::string(failed.message());
+    }
+  }
+  co_return counted;
 }
 
 }  // namespace
@@ -102,21 +114,25 @@ std::string ExistingRows::ToString() const {
                      Grouped(kLimit), Grouped(estimate));
 }
 
-asio::awaitable<absl::StatusOr<ExistingRows>> CountExistingRows(
-    Connection& connection, std::string table, uint64_t streamed_from) {
+asio::awaitable<absl::StatusOr<std::vector<ExistingRows>>> CountExistingRows(
+    Connection& connection, std::vector<std::string> tables,
+    uint64_t streamed_from) {
   std::string condition = "true";
   if (streamed_from > 0) {
     condition = OlderThan(std::to_string(streamed_from & 0xFFFF'FFFFu));
   }
-  co_return co_await Count(connection, std::move(table), std::move(condition));
+  co_return co_await Count(connection, std::move(tables), std::move(condition));
 }
 
 asio::awaitable<absl::StatusOr<ExistingRows>> CountRowsBeforeAttachment(
     Connection& connection, std::string partition, std::string xmin,
     std::string cmin) {
+  std::vector<std::string> tables = {std::move(partition)};
   std::string condition = WrittenBeforeSql(xmin, cmin);
-  co_return co_await Count(connection, std::move(partition),
-                           std::move(condition));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      std::vector<ExistingRows> rows,
+      co_await Count(connection, std::move(tables), std::move(condition)));
+  co_return std::move(rows.front());
 }
 
 }  // namespace walpost

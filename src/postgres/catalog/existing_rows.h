@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "postgres/connect/connection.h"
@@ -39,10 +40,12 @@ boost::asio::awaitable<absl::StatusOr<uint64_t>> EstimateRows(
 std::string WrittenBeforeSql(std::string_view xmin, std::string_view cmin);
 
 // Counts rows of transactions before `streamed_from` (an xid8); 0: all rows.
-// Takes at most a few seconds: if a table is locked or too large, the count is
-// reported as not known. Errors come from the connection.
-boost::asio::awaitable<absl::StatusOr<ExistingRows>> CountExistingRows(
-    Connection& connection, std::string table, uint64_t streamed_from);
+// Takes at most a few seconds for each table: if it is locked or too large, its
+// count is reported as not known. Not for a replication connection, if there
+// are many. Errors come from the connection.
+boost::asio::awaitable<absl::StatusOr<std::vector<ExistingRows>>>
+CountExistingRows(Connection& connection, std::vector<std::string> tables,
+                  uint64_t streamed_from);
 
 // Counts rows of a partition that were written before the command `cmin` of the
 // transaction `xmin`, which attached it. Same limits.

@@ -16,9 +16,10 @@ namespace {
 // it, and whether the leaf was created in the transaction of that link.
 std::string LeavesSql(const std::string& tables) {
   return fmt::format(
-      "SELECT leaf.oid, pg_catalog.concat_ws('.', schema.nspname, "
+      "WITH {} SELECT leaf.oid, pg_catalog.concat_ws('.', schema.nspname, "
       "leaf.relname), link.xmin, link.cmin, link.xmin = made.xmin "
-      "FROM (VALUES {}) AS outbox (relation), "
+      "FROM tables outbox JOIN pg_catalog.pg_class root ON root.oid = "
+      "outbox.relation AND root.relkind = 'p', "
       "pg_catalog.pg_partition_tree(outbox.relation) tree "
       "JOIN pg_catalog.pg_class leaf ON leaf.oid = tree.relid "
       "JOIN pg_catalog.pg_namespace schema ON schema.oid = leaf.relnamespace "
@@ -31,8 +32,7 @@ std::string LeavesSql(const std::string& tables) {
       tables);
 }
 
-Finding Describe(const ExistingRows& rows) {
-  Finding finding;
+void Describe(const ExistingRows& rows, Finding& finding) {
   finding.severity = Severity::kWarning;
   finding.subject = fmt::format("partition {}", rows.table);
   if (rows.count) {
@@ -49,24 +49,13 @@ Finding Describe(const ExistingRows& rows) {
   finding.remedy =
       "walpost verify -c FILE names those that Kafka lacks; walpost replay -c "
       "FILE --from-table publishes them";
-  return finding;
 }
 
 }  // namespace
 
-PartitionMonitor::PartitionMonitor(const std::vector<TableOptions>& tables) {
-  for (const TableOptions& table : tables) tables_.push_back(table.name);
-}
-
 asio::awaitable<absl::StatusOr<std::optional<Finding>>> PartitionMonitor::Look(
     Connection& connection) {
-  std::string names;
-  for (const std::string& table : tables_) {
-    names += fmt::format("{}({}::regclass)", names.empty() ? "" : ", ",
-                         RelationOidSql(connection, table));
-  }
-  if (names.empty()) names = "(NULL::regclass)";
-  const std::string sql = LeavesSql(names);
+  const std::string sql = LeavesSql(TablesSql(connection, tables_));
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows leaves,
                               co_await connection.Execute(sql));
   const bool is_first_pass = !is_through_;
@@ -84,7 +73,9 @@ asio::awaitable<absl::StatusOr<std::optional<Finding>>> PartitionMonitor::Look(
     if (!rows.ok()) co_return rows.status();  // the next connection asks again
     known_.insert(partition);
     if (rows->count == 0) co_return std::nullopt;
-    co_return Describe(*rows);
+    std::optional<Finding> finding;
+    Describe(*rows, finding.emplace());
+    co_return finding;
   }
   is_through_ = true;
   co_return std::nullopt;

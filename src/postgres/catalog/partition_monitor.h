@@ -24,7 +24,8 @@ namespace walpost {
 
 class PartitionMonitor {
  public:
-  explicit PartitionMonitor(const std::vector<TableOptions>& tables);
+  explicit PartitionMonitor(std::vector<TableOptions> tables)
+      : tables_(std::move(tables)) {}
 
   // Checks the next unknown partition, for a few seconds at most; returns a
   // warning if it had such rows. Among the partitions of the first pass, it
@@ -37,7 +38,7 @@ class PartitionMonitor {
   bool is_through() const { return is_through_; }
 
  private:
-  std::vector<std::string> tables_;
+  std::vector<TableOptions> tables_;
   // By oid and attaching transaction.
   std::set<std::pair<uint64_t, std::string>> known_;
   bool is_through_ = false;

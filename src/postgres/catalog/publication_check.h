@@ -6,6 +6,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@
 #include "base/finding.h"
 #include "outbox/options.h"
 #include "outbox/route.h"
-#include "postgres/catalog/table_rows.h"
+#include "postgres/catalog/table_facts.h"
 #include "postgres/connect/connection.h"
 #include "postgres/connect/source_options.h"
 
@@ -45,19 +46,8 @@ class PublicationCheck {
  private:
   boost::asio::awaitable<absl::Status> CheckPublication();
   boost::asio::awaitable<absl::Status> CheckTables();
-  boost::asio::awaitable<absl::Status> CheckTable(size_t index);
-  boost::asio::awaitable<absl::Status> CheckForeign(std::string table,
-                                                    std::string relation);
-  boost::asio::awaitable<absl::Status> ReportMissing(std::string table);
-  boost::asio::awaitable<absl::Status> CheckPublished(size_t index,
-                                                      std::string kind,
-                                                      std::string relation);
-  boost::asio::awaitable<absl::Status> CheckColumns(size_t index,
-                                                    PublishedColumns published);
-  void CheckPartition(size_t index, const pgoutput::RelationSchema& schema);
-  boost::asio::awaitable<absl::Status> CheckOrder(size_t index);
-  // As elements of an SQL array.
-  std::string OurTables();
+  boost::asio::awaitable<absl::StatusOr<bool>> IsUnsortable(
+      size_t index, const TableFacts& facts);
   // Name for a publication that only walpost uses.
   std::string OwnPublication() const;
   void Add(Severity severity, std::string subject, std::string text,
@@ -69,6 +59,7 @@ class PublicationCheck {
   const std::vector<Route>& routes_;
   bool publication_exists_ = false;
   bool published_via_root_ = false;
+  std::map<std::string, bool> sortable_;  // by type
   Findings findings_;
 };
 

@@ -7,6 +7,7 @@
 #include "fmt/format.h"
 #include "postgres/catalog/coverage_query.h"
 #include "postgres/catalog/publication_check.h"
+#include "postgres/catalog/table_facts.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -39,11 +40,32 @@ PublicationMonitor::PublicationMonitor(WalSourceOptions options,
 
 void PublicationMonitor::SetReference(const Findings& findings) {
   if (reference_) return;
+  must_look_ = true;
   reference_ = WarningsOf(findings);
   options_.create = false;  // missing objects are now an error
 }
 
+void PublicationMonitor::SetCoverage(const std::string& coverage) {
+  must_look_ = true;
+  coverage_ = Coverage::Parse(coverage);
+}
+
 asio::awaitable<absl::Status> PublicationMonitor::Look(Connection& connection) {
+  // Before the rest: a change meanwhile is seen the next time.
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      std::string digest,
+      co_await ReadTableDigest(connection, options_.publication,
+                               outbox_.tables));
+  if (digest == digest_ && !must_look_) co_return absl::OkStatus();
+  must_look_ = false;  // a new reference meanwhile needs another look
+  const absl::Status status = co_await LookAtAll(connection);
+  if (!status.ok()) must_look_ = true;
+  digest_ = std::move(digest);
+  co_return status;
+}
+
+asio::awaitable<absl::Status> PublicationMonitor::LookAtAll(
+    Connection& connection) {
   absl::Status status = co_await Check(connection);
   if (!status.ok()) co_return status;
   WALPOST_CO_ASSIGN_OR_RETURN(

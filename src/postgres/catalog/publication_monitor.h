@@ -38,9 +38,7 @@ class PublicationMonitor {
   // effect.
   void SetReference(const Findings& findings);
   // Coverage of the publication at the setup of each stream.
-  void SetCoverage(const std::string& coverage) {
-    coverage_ = Coverage::Parse(coverage);
-  }
+  void SetCoverage(const std::string& coverage);
 
   // Checks once over `connection`. Errors come from the connection.
   boost::asio::awaitable<absl::Status> Look(Connection& connection);
@@ -54,6 +52,7 @@ class PublicationMonitor {
   const std::optional<Gap>& gap() const { return gap_; }
 
  private:
+  boost::asio::awaitable<absl::Status> LookAtAll(Connection& connection);
   boost::asio::awaitable<absl::Status> Check(Connection& connection);
   void Compare(const Findings& findings);
   Gap CoverageGap(const std::string& change) const;
@@ -61,6 +60,8 @@ class PublicationMonitor {
   WalSourceOptions options_;
   OutboxOptions outbox_;
   const std::vector<Route>& routes_;
+  std::string digest_;  // of the last look
+  bool must_look_ = true;
   // Warnings in the reference state.
   std::optional<std::set<std::string>> reference_;
   std::string trouble_;

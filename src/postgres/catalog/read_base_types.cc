@@ -10,15 +10,13 @@ namespace asio = boost::asio;
 
 asio::awaitable<absl::StatusOr<BaseTypes>> ReadBaseTypes(
     Connection& connection, const std::vector<TableOptions>& tables) {
-  std::string relations = "NULL";
-  for (const TableOptions& table : tables) {
-    relations += ", " + RelationOidSql(connection, table.name);
-  }
   const std::string sql = fmt::format(
-      "SELECT u.oid, {} FROM pg_catalog.pg_type u WHERE u.oid >= 16384 AND "
+      "WITH {} SELECT u.oid, {} FROM pg_catalog.pg_type u WHERE u.oid >= 16384 "
+      "AND "
       "(u.typtype = 'd' OR u.typcategory = 'S' OR u.oid IN (SELECT a.atttypid "
-      "FROM pg_catalog.pg_attribute a WHERE a.attrelid IN ({})))",
-      BaseTypeSql("u.oid"), relations);
+      "FROM pg_catalog.pg_attribute a WHERE a.attrelid IN (SELECT relation "
+      "FROM tables)))",
+      TablesSql(connection, tables), BaseTypeSql("u.oid"));
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
   BaseTypes types;
   for (size_t i = 0; i < rows.size(); ++i) {

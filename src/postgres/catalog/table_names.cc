@@ -3,14 +3,13 @@
 #include <algorithm>
 
 #include "base/status_macros.h"
-#include "outbox/similar_table.h"
 
 namespace walpost {
 
 namespace asio = boost::asio;
 
-asio::awaitable<absl::StatusOr<std::string>> FindSimilarTable(
-    Connection& connection, const OutboxOptions& outbox, std::string table) {
+asio::awaitable<absl::StatusOr<std::vector<std::string>>> ReadTableNames(
+    Connection& connection, const OutboxOptions& outbox) {
   const std::string sql =
       "SELECT n.nspname || '.' || c.relname FROM pg_catalog.pg_class c JOIN "
       "pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN "
@@ -24,7 +23,7 @@ asio::awaitable<absl::StatusOr<std::string>> FindSimilarTable(
         std::ranges::count(outbox.tables, name, &TableOptions::name) > 0;
     if (!is_listed) names.push_back(name);
   }
-  co_return SimilarTable(table, names);
+  co_return names;
 }
 
 }  // namespace walpost

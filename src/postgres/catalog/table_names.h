@@ -11,10 +11,10 @@
 
 namespace walpost {
 
-// The table that was probably meant by the name of one that does not exist
-// (outbox/similar_table.h): not one that is listed in `outbox`, nor a
-// partition. Empty: none. `outbox` outlives the coroutine.
-boost::asio::awaitable<absl::StatusOr<std::string>> FindSimilarTable(
-    Connection& connection, const OutboxOptions& outbox, std::string table);
+// Those that may have been meant by a name that does not exist
+// (outbox/similar_table.h): not the ones that are listed in `outbox`, nor
+// partitions. `outbox` outlives the coroutine.
+boost::asio::awaitable<absl::StatusOr<std::vector<std::string>>> ReadTableNames(
+    Connection& connection, const OutboxOptions& outbox);
 
 }  // namespace walpost

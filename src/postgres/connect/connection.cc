@@ -1,5 +1,7 @@
 #include "postgres/connect/connection.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -14,6 +16,9 @@ namespace {
 
 // Limit for warnings that nobody takes.
 constexpr size_t kMaxWarnings = 16;
+// Statements sent before their answers are read: so few that both ends can
+// write all they have.
+constexpr size_t kMaxPipelined = 100;
 
 // First words of a command, for messages: without literals and secrets.
 std::string Abbreviate(std::string_view sql) {
@@ -37,10 +42,12 @@ std::string EscapedBytes(std::string_view text) {
 
 Connection::Connection(asio::any_io_executor executor,
                        SharedConnection connection,
-                       std::chrono::milliseconds statement_limit)
+                       std::chrono::milliseconds statement_limit,
+                       bool is_replication)
     : connection_(std::move(connection)),
       waiter_(executor),
-      statement_limit_(statement_limit) {}
+      statement_limit_(statement_limit),
+      is_replication_(is_replication) {}
 
 Connection::~Connection() { waiter_.Release(); }
 
@@ -122,6 +129,61 @@ asio::awaitable<absl::StatusOr<QueryRows>> Connection::Execute(
   const absl::Status sent = co_await Send(std::move(sql), attempted);
   if (!sent.ok()) co_return sent;
   co_return co_await TakeRows(std::move(attempted));
+}
+
+asio::awaitable<absl::StatusOr<std::vector<absl::StatusOr<QueryRows>>>>
+Connection::ExecuteEach(std::vector<std::string> statements) {
+  std::vector<absl::StatusOr<QueryRows>> results;
+  for (size_t begin = 0; begin < statements.size(); begin += kMaxPipelined) {
+    const size_t end = std::min(begin + kMaxPipelined, statements.size());
+    if (!is_replication_) {
+      const auto some = std::span(statements).subspan(begin, end - begin);
+      WALPOST_CO_RETURN_IF_ERROR(co_await SendPipelined(some));
+    }
+    for (size_t i = begin; i < end; ++i) {
+      std::string attempted = Abbreviate(statements[i]);
+      if (is_replication_) {
+        std::string sql = statements[i];
+        WALPOST_CO_RETURN_IF_ERROR(co_await Send(std::move(sql), attempted));
+      }
+      statement_begin_ = Clock::now();
+      absl::StatusOr<QueryRows> rows = co_await TakeRows(attempted);
+      results.push_back(std::move(rows));
+      const absl::Status& status = results.back().status();
+      // Not one of the server: the connection is unusable.
+      if (!status.ok() && SqlstateOf(status).empty()) co_return status;
+      if (PQstatus(connection_.get()) == CONNECTION_BAD) co_return status;
+      if (!is_replication_) {
+        WALPOST_CO_RETURN_IF_ERROR(co_await ReadToSync(std::move(attempted)));
+      }
+    }
+    if (!is_replication_) PQexitPipelineMode(connection_.get());
+  }
+  co_return results;
+}
+
+// Each in a transaction of its own, unless one is open.
+asio::awaitable<absl::Status> Connection::SendPipelined(
+    std::span<const std::string> statements) {
+  PGconn* raw = connection_.get();
+  std::string attempted = Abbreviate(statements.front());
+  statement_begin_ = Clock::now();
+  bool is_queued = PQenterPipelineMode(raw) == 1;
+  for (const std::string& sql : statements) {
+    is_queued = is_queued &&
+                PQsendQueryParams(raw, sql.c_str(), 0, nullptr, nullptr,
+                                  nullptr, nullptr, 0) == 1 &&
+                PQpipelineSync(raw) == 1;
+  }
+  if (!is_queued) co_return StatusFromConnection(raw, attempted);
+  co_return co_await Flush(std::move(attempted));
+}
+
+asio::awaitable<absl::Status> Connection::ReadToSync(std::string attempted) {
+  WALPOST_CO_ASSIGN_OR_RETURN(PGresult * next, co_await NextResult(attempted));
+  const QueryRows result(next);
+  if (PQresultStatus(next) == PGRES_PIPELINE_SYNC) co_return absl::OkStatus();
+  co_return StatusFromConnection(connection_.get(), attempted);
 }
 
 asio::awaitable<absl::Status> Connection::StartRows(std::string sql) {

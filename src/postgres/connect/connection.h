@@ -14,6 +14,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -65,6 +66,13 @@ class Connection {
   boost::asio::awaitable<absl::StatusOr<QueryRows>> Execute(
       std::string sql, std::string attempted);
 
+  // Runs statements one after the other, each with its own outcome: an error of
+  // the server does not keep those behind it from running. Outside a
+  // replication connection the server answers all of them in one round trip.
+  // The limit for statements applies to each.
+  boost::asio::awaitable<absl::StatusOr<std::vector<absl::StatusOr<QueryRows>>>>
+  ExecuteEach(std::vector<std::string> statements);
+
   // Runs a command whose rows are read one at a time, with NextRow up to its
   // end: for results of any size. Between two rows, the server waits.
   boost::asio::awaitable<absl::Status> StartRows(std::string sql);
@@ -110,7 +118,7 @@ class Connection {
 
  private:
   Connection(boost::asio::any_io_executor executor, SharedConnection connection,
-             std::chrono::milliseconds statement_limit);
+             std::chrono::milliseconds statement_limit, bool is_replication);
 
   static boost::asio::awaitable<absl::StatusOr<std::unique_ptr<Connection>>>
   TryAddress(boost::asio::any_io_executor executor,
@@ -124,6 +132,9 @@ class Connection {
   boost::asio::awaitable<absl::Status> Flush(std::string attempted);
   boost::asio::awaitable<absl::StatusOr<QueryRows>> TakeRows(
       std::string attempted);
+  boost::asio::awaitable<absl::Status> SendPipelined(
+      std::span<const std::string> statements);
+  boost::asio::awaitable<absl::Status> ReadToSync(std::string attempted);
   boost::asio::awaitable<absl::StatusOr<PGresult*>> NextResult(
       std::string attempted);
   absl::Status CheckInTime(const std::string& attempted) const;
@@ -133,6 +144,7 @@ class Connection {
   SocketWaiter waiter_;
   std::optional<MonotonicTime> deadline_;
   const std::chrono::milliseconds statement_limit_;
+  const bool is_replication_;
   MonotonicTime statement_begin_;
   std::string rows_attempted_;  // of StartRows, for errors
   std::vector<Warning> warnings_;

@@ -218,7 +218,8 @@ Connection::TryAddress(asio::any_io_executor executor,
       SharedConnection begun,
       co_await BeginConnecting(executor, parameters, attempt.deadline));
   std::unique_ptr<Connection> connection(
-      new Connection(executor, std::move(begun), options.statement_limit));
+      new Connection(executor, std::move(begun), options.statement_limit,
+                     options.replication));
   absl::Status status =
       co_await connection->FinishConnecting(executor, attempt);
   if (!status.ok()) co_return status;

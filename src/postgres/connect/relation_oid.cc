@@ -22,4 +22,27 @@ std::string RelationOidSql(
       quote(table.substr(0, dot)), quote(table.substr(dot + 1)));
 }
 
+std::string NamesSql(Connection& connection,
+                     std::span<const TableOptions> tables) {
+  std::string names;
+  for (const TableOptions& table : tables) {
+    names += names.empty() ? "ARRAY[" : ", ";
+    names += connection.Literal(table.name);
+  }
+  return names.empty() ? "'{}'::text[]" : names + "]::text[]";
+}
+
+std::string TablesSql(Connection& connection,
+                      std::span<const TableOptions> tables) {
+  return fmt::format(
+      "tables AS MATERIALIZED (SELECT wanted.ordinality - 1 AS number, "
+      "wanted.name, c.oid AS relation FROM pg_catalog.unnest({}) WITH "
+      "ORDINALITY AS wanted (name) LEFT JOIN (pg_catalog.pg_class c JOIN "
+      "pg_catalog.pg_namespace n ON n.oid = c.relnamespace) ON n.nspname = "
+      "pg_catalog.split_part(wanted.name, '.', 1)::name AND c.relname = "
+      "pg_catalog.substr(wanted.name, pg_catalog.strpos(wanted.name, '.') + "
+      "1)::name)",
+      NamesSql(connection, tables));
+}
+
 }  // namespace walpost

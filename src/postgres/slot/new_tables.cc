@@ -48,9 +48,12 @@ asio::awaitable<absl::Status> NewTables::Count(
     Connection& connection, ContinuityState::NewTable table) {
   UnsentRows counted;
   if (table.announced_from > 0) {
+    std::vector<std::string> names(1, table.name);
     WALPOST_CO_ASSIGN_OR_RETURN(
-        counted.rows, co_await CountExistingRows(connection, table.name,
-                                                 table.announced_from));
+        std::vector<ExistingRows> rows,
+        co_await CountExistingRows(connection, std::move(names),
+                                   table.announced_from));
+    counted.rows = std::move(rows.front());
   } else {
     const std::vector<std::vector<std::string>> references =
         ReferencesOf(routes_);

@@ -11,7 +11,7 @@
 #include "outbox/base_types.h"
 #include "outbox/field_column.h"
 #include "pgoutput/type_oid.h"
-#include "postgres/catalog/table_rows.h"
+#include "postgres/catalog/table_columns.h"
 #include "postgres/connect/quote.h"
 #include "postgres/connect/sqlstate.h"
 #include "postgres/slot/slot.h"

@@ -217,21 +217,28 @@ asio::awaitable<absl::Status> Preflight::CheckSlot() {
 
 // The stream does not need the column, so this is not an error.
 asio::awaitable<absl::Status> Preflight::CheckTransactionIds() {
+  std::string columns;
   for (const TableOptions& table : outbox_.tables) {
-    const std::string& column = table.state.transaction_id;
-    if (column.empty()) continue;
-    const std::string sql = fmt::format(
-        "SELECT FROM pg_catalog.pg_attribute WHERE attrelid = {} "
-        "AND attname = {} AND atttypid = {} AND NOT attisdropped",
-        RelationOidSql(connection_, table.name), connection_.Literal(column),
-        kXid8Oid);
-    WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
-                                co_await connection_.Execute(sql));
-    if (rows.size() > 0) continue;
+    columns += columns.empty() ? "" : ", ";
+    columns += connection_.Literal(table.state.transaction_id);
+  }
+  if (!HasTransactionIds(outbox_)) co_return absl::OkStatus();
+  const std::string sql = fmt::format(
+      "WITH {}, columns AS (SELECT name, ordinality - 1 AS number FROM "
+      "pg_catalog.unnest(ARRAY[{}]::text[]) WITH ORDINALITY AS c (name)) "
+      "SELECT columns.number FROM columns JOIN tables USING (number) WHERE "
+      "columns.name <> '' AND NOT EXISTS (SELECT FROM "
+      "pg_catalog.pg_attribute WHERE attrelid = tables.relation AND attname = "
+      "columns.name AND atttypid = {} AND NOT attisdropped) ORDER BY 1",
+      TablesSql(connection_, outbox_.tables), columns, kXid8Oid);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
+                              co_await connection_.Execute(sql));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const TableOptions& table = outbox_.tables[rows.Unsigned(i, 0)];
     Add(Severity::kWarning, fmt::format("table {}", table.name),
         fmt::format("has no column {} of type xid8, which walpost recover -c "
                     "FILE needs",
-                    column),
+                    table.state.transaction_id),
         AddTransactionIdSql(table) +
             " or correct outbox.tables.state.transaction_id");
   }

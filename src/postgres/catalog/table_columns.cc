@@ -1,0 +1,163 @@
+#include "postgres/catalog/table_columns.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/server_version.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "outbox/base_types.h"
+#include "postgres/connect/quote.h"
+#include "postgres/connect/relation_oid.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using Generated = TableColumn::Generated;
+
+Generated GeneratedFrom(std::string_view attgenerated) {
+  if (attgenerated == "v") return Generated::kVirtual;
+  return attgenerated == "s" ? Generated::kStored : Generated::kNot;
+}
+
+pgoutput::RelationSchema SchemaNamed(const std::string& table) {
+  pgoutput::RelationSchema schema;
+  schema.schema = table.substr(0, table.find('.'));
+  schema.name = table.substr(table.find('.') + 1);
+  return schema;
+}
+
+std::string WhyVirtual(const std::string& table, const TableColumn& column) {
+  const std::string name = QuoteName(column.schema.name);
+  return fmt::format(
+      "is a virtual generated column, which is in no WAL (nor is it read from "
+      "the table, so that all records are alike): ALTER TABLE {} DROP COLUMN "
+      "{}, ADD COLUMN {} {} GENERATED ALWAYS AS ({}) STORED; or set the key to "
+      "another column, or to null",
+      QuoteQualifiedName(table), name, name, column.type, column.expression);
+}
+
+// Empty: it is sent.
+std::string WhyUnsent(const std::string& table, const TableColumn& column,
+                      const PublishedColumns& published, int server_version) {
+  const std::string name = QuoteName(column.schema.name);
+  const std::string publication = QuoteName(published.publication);
+  const std::string sql_table = QuoteQualifiedName(table);
+  if (column.generated == Generated::kVirtual) return WhyVirtual(table, column);
+  if (column.generated == Generated::kStored &&
+      server_version < kFirstWithGeneratedColumns) {
+    return fmt::format(
+        "is generated, and only Postgres 18 with publish_generated_columns = "
+        "stored sends it: set the key to another column, or to null; or let "
+        "the INSERT fill it: ALTER TABLE {} ALTER COLUMN {} DROP EXPRESSION;",
+        sql_table, name);
+  }
+  if (!published.names ||
+      std::ranges::count(*published.names, column.schema.name) > 0) {
+    return "";
+  }
+  if (column.generated == Generated::kStored && !published.has_list) {
+    return fmt::format(
+        "is generated, and publication {0} does not send such columns: ALTER "
+        "PUBLICATION {0} SET (publish_generated_columns = stored);",
+        publication);
+  }
+  return fmt::format(
+      "is not in the column list of publication {0}: BEGIN; ALTER PUBLICATION "
+      "{0} DROP TABLE {1}; ALTER PUBLICATION {0} ADD TABLE {1}{2}; COMMIT; or "
+      "set the key to another column, or to null",
+      publication, sql_table,
+      published.filter.empty() ? ""
+                               : fmt::format(" WHERE ({})", published.filter));
+}
+
+}  // namespace
+
+std::string ColumnsSql() {
+  return fmt::format(
+      "SELECT tables.number, a.attname, {}, pg_catalog.format_type(a.atttypid, "
+      "a.atttypmod), a.attgenerated, pg_catalog.pg_get_expr(d.adbin, "
+      "d.adrelid) FROM tables JOIN pg_catalog.pg_attribute a ON a.attrelid = "
+      "tables.relation LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = "
+      "a.attrelid AND d.adnum = a.attnum AND a.attgenerated <> '' WHERE "
+      "a.attnum > 0 AND NOT a.attisdropped ORDER BY tables.number, a.attnum",
+      BaseTypeSql("a.atttypid"));
+}
+
+asio::awaitable<absl::StatusOr<std::vector<TableColumns>>> ReadColumns(
+    Connection& connection, std::span<const TableOptions> tables) {
+  const std::string sql =
+      fmt::format("WITH {} {}", TablesSql(connection, tables), ColumnsSql());
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
+  std::vector<TableColumns> columns(tables.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    TableColumn& column = columns[rows.Unsigned(i, 0)].emplace_back();
+    column.schema.name = rows.Text(i, 1);
+    column.schema.type_oid = static_cast<uint32_t>(rows.Unsigned(i, 2));
+    column.type = rows.Text(i, 3);
+    column.generated = GeneratedFrom(rows.Text(i, 4));
+    column.expression = rows.Text(i, 5);
+  }
+  co_return columns;
+}
+
+asio::awaitable<absl::StatusOr<pgoutput::RelationSchema>> ReadTableSchema(
+    Connection& connection, std::string table) {
+  std::vector<TableOptions> tables(1);
+  tables[0].name = table;
+  WALPOST_CO_ASSIGN_OR_RETURN(std::vector<TableColumns> columns,
+                              co_await ReadColumns(connection, tables));
+  if (columns[0].empty()) {
+    co_return absl::FailedPreconditionError(
+        fmt::format("table {} does not exist: correct outbox.tables", table));
+  }
+  pgoutput::RelationSchema schema = SchemaNamed(table);
+  for (TableColumn& column : columns[0]) {
+    if (column.generated == Generated::kVirtual) {
+      schema.unsent.push_back({column.schema.name, WhyVirtual(table, column)});
+    } else {
+      schema.columns.push_back(std::move(column.schema));
+    }
+  }
+  co_return schema;
+}
+
+std::vector<std::string> ParseNames(std::string_view array) {
+  std::vector<std::string> names;
+  if (array.size() <= 2) return names;
+  array = array.substr(1, array.size() - 2);  // {...}
+  names.emplace_back();
+  bool is_quoted = false;
+  for (size_t i = 0; i < array.size(); ++i) {
+    if (array[i] == '"') {
+      is_quoted = !is_quoted;
+    } else if (array[i] == ',' && !is_quoted) {
+      names.emplace_back();
+    } else {
+      if (array[i] == '\\' && i + 1 < array.size()) ++i;
+      names.back() += array[i];
+    }
+  }
+  return names;
+}
+
+pgoutput::RelationSchema PublishedSchema(const std::string& table,
+                                         const TableColumns& columns,
+                                         const PublishedColumns& published,
+                                         int server_version) {
+  pgoutput::RelationSchema schema = SchemaNamed(table);
+  for (const TableColumn& column : columns) {
+    std::string why = WhyUnsent(table, column, published, server_version);
+    if (why.empty()) {
+      schema.columns.push_back(column.schema);
+    } else {
+      schema.unsent.push_back({column.schema.name, std::move(why)});
+    }
+  }
+  return schema;
+}
+
+}  // namespace walpost
