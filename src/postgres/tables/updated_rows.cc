@@ -16,18 +16,12 @@ namespace asio = boost::asio;
 asio::awaitable<absl::StatusOr<std::vector<UpdateDetector::Total>>>
 ReadUpdateTotals(Connection& connection,
                  const std::vector<TableOptions>& tables) {
-  std::string values;
-  for (size_t i = 0; i < tables.size(); ++i) {
-    values += fmt::format("{}({}, {}::regclass)", i == 0 ? "" : ", ", i,
-                          RelationOidSql(connection, tables[i].name));
-  }
   const std::string sql = fmt::format(
-      "SELECT source, relid::oid, "
-      "pg_catalog.pg_stat_get_tuples_updated(relid) FROM (VALUES {}) AS outbox "
-      "(source, relation) CROSS JOIN LATERAL (SELECT relid FROM "
-      "pg_catalog.pg_partition_tree(relation) UNION SELECT relation) tree "
-      "WHERE relid IS NOT NULL",
-      values);
+      "WITH {} SELECT number, relid::oid, "
+      "pg_catalog.pg_stat_get_tuples_updated(relid) FROM tables CROSS JOIN "
+      "LATERAL (SELECT relid FROM pg_catalog.pg_partition_tree(relation) UNION "
+      "SELECT relation) tree WHERE relid IS NOT NULL",
+      TablesSql(connection, tables));
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
                               co_await connection.Execute(sql));
   std::vector<UpdateDetector::Total> totals;
