@@ -206,6 +206,23 @@ void CheckDeadLetterTopic(Section& section, const OutboxOptions& outbox) {
   }
 }
 
+// A message that is nothing but a payload has no members.
+void CheckPartitionOfMessages(Section& section, const OutboxOptions& outbox) {
+  const MessageOptions& messages = outbox.messages;
+  const std::string& member =
+      messages.partition ? *messages.partition : outbox.route.partition;
+  const bool is_field = FindField(member) < kFields.size();
+  if (!messages.enabled() || member.empty() || is_field ||
+      messages.format != MessageOptions::Format::kPayload) {
+    return;
+  }
+  section.Fail("partition",
+               fmt::format("messages with outbox.messages.format: payload have "
+                           "no member '{}': set outbox.messages.partition: "
+                           "null, and their key chooses it",
+                           member));
+}
+
 }  // namespace
 
 // Adds "public." to a table without a schema; an error if it has no name.
@@ -258,6 +275,7 @@ void ReadRoute(Section section, OutboxOptions& outbox) {
   section.Read("position_header", route.position_header);
   section.Done();
   CheckHeaderNames(section, outbox);
+  CheckPartitionOfMessages(section, outbox);
 }
 
 void ReadDeadLetter(Section section, OutboxOptions& outbox) {

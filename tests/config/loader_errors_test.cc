@@ -262,6 +262,12 @@ TEST(LoaderErrorsTest, ValuesOutOfRangeAreNamedWithTheRange) {
        "w.yaml:1: outbox.tables[1].formerly: ", "give formerly: []"},
       {"outbox: {messages: {format: payload, columns: {id: a}}}",
        "w.yaml:1: outbox.messages.columns.id: ", "has no members"},
+      {"{outbox: {messages: {prefix: p, format: payload}}, route: {partition: "
+       "shard}}",
+       "w.yaml:1: route.partition: ", "set outbox.messages.partition: null"},
+      {"{outbox: {messages: {prefix: p, format: payload, partition: shard}}, "
+       "route: {topic: t}}",
+       "w.yaml:1: route.partition: ", "have no member 'shard'"},
       {"kafka: {brokers: '${env:NONE}'}",
        "w.yaml:1: kafka.brokers: ", "environment variable NONE is not set"},
       {"kafka: {brokers: '${file:/x}'}",
