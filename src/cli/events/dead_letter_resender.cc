@@ -127,10 +127,11 @@ absl::Status DeadLetterResender::SendSome() {
   io_.restart();
   if (result.must_read_again) return LeaveOutSettled();
   Remove(result);
-  const bool is_for_good = absl::IsUnavailable(result.trouble) ||
-                           ReasonCodeOf(result.trouble) == kReasonFenced;
-  const bool may_go_on = count > 1 || !result.sent.empty();
-  return may_go_on && !is_for_good ? absl::OkStatus() : result.trouble;
+  const bool got_on = !result.sent.empty() || !result.failed.empty();
+  const bool go_alone_now = count > 1 && sender_->max_rows() == 1;
+  const bool is_fenced = ReasonCodeOf(result.trouble) == kReasonFenced;
+  return (got_on || go_alone_now) && !is_fenced ? absl::OkStatus()
+                                                : result.trouble;
 }
 
 asio::awaitable<StoredEventSender::Result> DeadLetterResender::Send(
