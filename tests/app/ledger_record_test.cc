@@ -230,6 +230,25 @@ TEST_F(LedgerCommitterTest, P9AnUnreadableLedgerNamesItsPlace) {
   EXPECT_THAT(std::string(opened->message()), HasSubstr("released:slot"));
 }
 
+TEST_F(LedgerRecordTest, ACommitWithoutAnAnswerEndsForAVerbThatHasALimit) {
+  DeliveryRun::Options options;
+  options.silence_limit = std::chrono::seconds(0);
+  DeliveryRun run(
+      io_.get_executor(), RecordBuilder::Create(Outbox()).value(),
+      [this](const SinkOptions&, RecordReports& reports,
+             const std::function<void()>&) {
+        auto sink = std::make_unique<MemorySink>(&reports);
+        sink->SetTransactions(&transactions_);
+        return absl::StatusOr<std::unique_ptr<Sink>>(std::move(sink));
+      },
+      std::move(options), nullptr);
+  ASSERT_TRUE(run.Start().ok());
+  transactions_.never_answers = true;
+  const auto committed = Run(record_.Commit(run, ""));
+  ASSERT_TRUE(committed.has_value());
+  EXPECT_TRUE(absl::IsUnavailable(*committed));
+}
+
 TEST_F(LedgerRecordTest, StopsWaitingForItsReader) {
   transactions_.never_answers = true;
   record_.Stop();

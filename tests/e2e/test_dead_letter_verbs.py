@@ -10,15 +10,14 @@ import time
 import pytest
 
 from harness import KafkaReader, wait_until
+from harness.matrix import long_only
 
 _WIDE = json.dumps(secrets.token_hex(5000))
 _LIMIT = 5000
 
 
-@pytest.fixture
-def relay(walpost, database, kafka, outbox, topics):
+def _start(walpost, database, kafka, topics):
     """Sends what cannot be delivered to a topic of two partitions."""
-    assert outbox  # the table
     database.execute("alter table outbox alter aggregate_type drop not null")
     kafka.create_topic(topics + "dead", 2)
     kafka.create_topic(topics + "narrow", 1, max_message_bytes=_LIMIT)
@@ -26,6 +25,12 @@ def relay(walpost, database, kafka, outbox, topics):
         "topic_field_missing": "dead_letter", "topic_illegal": "dead_letter",
         "headers_unreadable": "dead_letter", "record_too_large": "dead_letter",
     }, dead_letter={"topic": topics + "dead"}).run()
+
+
+@pytest.fixture
+def relay(walpost, database, kafka, outbox, topics):
+    assert outbox  # the table
+    return _start(walpost, database, kafka, topics)
 
 
 def _letters(relay, *words):
@@ -276,6 +281,33 @@ def test_p3_two_retries_at_once_and_a_record_that_is_rejected(
     found = KafkaReader(kafka.bootstrap).read(topics + "late")
     assert len({record.id for record in found}) == len(found) == count + 1
     wait_until(lambda: _ids(_letters(relay)) == {wide}, "the decisions")
+
+
+@pytest.mark.parametrize("verb", ["retry", *long_only("discard")])
+def test_p1_brokers_that_freeze_end_the_command(walpost, database, own_kafka,
+                                                outbox, topics, verb):
+    """It says so, and what it had not done can be done later, once."""
+    kafka, count = own_kafka, 5000
+    relay = _start(walpost, database, kafka, topics)
+    words = _many(relay, database, kafka, topics, count)
+    if verb == "discard":
+        words = relay.command("dead-letters", "discard", "--all", "--why", "x")
+    before = len(_letters(relay))
+    with subprocess.Popen(words, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: process.poll() is not None or
+                   len(_letters(relay)) < before, "a transaction", 60)
+        assert process.poll() is None, "it was too quick"
+        kafka.freeze()
+        said = process.communicate(timeout=200)
+    assert process.returncode == 4, said
+    kafka.thaw()
+    again = _retry(relay, "--all") if verb == "retry" else _discard(
+        relay, "--all")
+    assert again.returncode == 0, again.stderr
+    if verb == "retry":
+        _check_late(relay, kafka, topics, count)
+    wait_until(lambda: _letters(relay) == [], "the decisions")
 
 
 def test_p3_a_retry_that_is_killed_leaves_nothing_half_done(

@@ -51,7 +51,15 @@ asio::awaitable<absl::Status> DeliveryRun::TakeOver(milliseconds limit) {
 asio::awaitable<absl::Status> DeliveryRun::Commit(
     std::span<const Record> last) {
   commit_failure_ = co_await ProduceAll(last);
-  if (commit_failure_.ok()) commit_failure_ = co_await sinks_.Commit();
+  if (!commit_failure_.ok()) co_return commit_failure_;
+  asio::steady_timer silence(timer_.get_executor());
+  if (silence_limit_) {
+    silence.expires_after(*silence_limit_);
+    silence.async_wait([this](const boost::system::error_code& error) {
+      if (!error) sinks_.Interrupt();
+    });
+  }
+  commit_failure_ = co_await sinks_.Commit();
   co_return commit_failure_;
 }
 

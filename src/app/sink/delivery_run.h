@@ -54,7 +54,8 @@ class DeliveryRun {
   boost::asio::awaitable<absl::Status> TakeOver(
       std::chrono::milliseconds limit);
   // Commits what the sender has sent, with some more records. After an error
-  // SinkTrouble has it.
+  // SinkTrouble has it: kUnavailable, if there was no answer for the time of
+  // silence_limit.
   boost::asio::awaitable<absl::Status> Commit(std::span<const Record> last);
   // Gives up what the brokers do not acknowledge until `deadline`.
   boost::asio::awaitable<void> Close(MonotonicTime deadline);
