@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/reason_code.h"
 #include "support/mock_kafka.h"
 
 namespace walpost {
@@ -175,6 +176,28 @@ TEST_F(ProducerTest, P3NorThatOfAPartitionThatTheRecordsName) {
   TurnUntilAcknowledged(kRecords + 1);
   EXPECT_TRUE(reports_.failure.ok()) << reports_.failure;
   EXPECT_THAT(Log(), ElementsAreArray(expected));
+}
+
+// The brokers are asked first: partitions may have been added.
+TEST_F(ProducerTest, APartitionThatTheTopicDoesNotHaveIsTheRecordsFault) {
+  ASSERT_NO_FATAL_FAILURE(Produce(0, kKey));
+  TurnUntilAcknowledged(1);
+  Record record;
+  record.topic = kTopic;
+  record.partition = 2;
+  record.timestamp = WallNow();
+  absl::Status status = producer_->Produce(record, 1);
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  for (int tries = 0; absl::IsResourceExhausted(status); ++tries) {
+    ASSERT_LT(tries, 1000);
+    Turn(milliseconds(20));
+    status = producer_->Produce(record, 1);
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_EQ(ReasonCodeOf(status), kReasonPartitionIllegal);
+  ASSERT_NO_FATAL_FAILURE(Produce(1, std::nullopt, kTopic, 1));
+  TurnUntilAcknowledged(2);
+  EXPECT_TRUE(reports_.failure.ok()) << reports_.failure;
 }
 
 // What librdkafka concludes from the acknowledgement of a later record is not
