@@ -31,6 +31,14 @@ struct ParkingReport {
   size_t unstored = 0;    // events that wait to be stored
   std::string waits_for;  // what the server says of it; empty: nothing
 
+  // Keys that were parked after `counted` ones were counted have at least the
+  // event for which they are parked.
+  void AddUncounted(uint64_t counted) {
+    const uint64_t uncounted = keys > counted ? keys - counted : 0;
+    events += uncounted;
+    dead += uncounted;
+  }
+
   bool empty() const { return keys == 0 && topics.empty() && held_up.empty(); }
 };
 

@@ -76,6 +76,7 @@ ParkingReport ParkedEventService::report() const {
     report.dead += lane.dead;
     report.oldest = std::max(report.oldest, lane.age);
   }
+  report.AddUncounted(lanes_.size());
   return report;
 }
 
