@@ -60,7 +60,7 @@ TEST(KafkaStatusTest, ATransactionThatATopicCannotBePartOfNamesTheTopic) {
   const absl::Status refused = StatusFromAddParts(
       "[thrd:main]: TxnCoordinator/1: Failed to add partition \"orders\" [3] "
       "to transaction: Broker: Topic authorization failed");
-  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()),
               AllOf(HasSubstr("topic orders "), HasSubstr("grant WRITE")));
   EXPECT_TRUE(StatusFromAddParts("Failed to add partition \"orders\" [3] to "

@@ -112,9 +112,10 @@ absl::Status StatusFromAddParts(std::string_view text) {
     return absl::OkStatus();
   }
   const std::string_view rest = text.substr(before + kBefore.size());
-  return StatusFromKafka(kUnauthorized,
-                         fmt::format("writing to topic {} in a transaction",
-                                     rest.substr(0, rest.find('"'))));
+  const absl::Status denied = StatusFromKafka(
+      kUnauthorized, fmt::format("writing to topic {} in a transaction",
+                                 rest.substr(0, rest.find('"'))));
+  return absl::FailedPreconditionError(denied.message());
 }
 
 }  // namespace walpost

@@ -35,7 +35,8 @@ absl::Status StatusFromTransactionLog(std::string_view text);
 
 // The error of a topic that cannot be part of a transaction, from what
 // librdkafka logs about it (facility ADDPARTS): the error of the transaction
-// does not name the topic. Ok: the text is about something else.
+// does not name the topic. kFailedPrecondition: an operator must act. Ok: the
+// text is about something else.
 absl::Status StatusFromAddParts(std::string_view text);
 
 }  // namespace walpost
