@@ -4,6 +4,7 @@ DELETE lacks, why a slot is lost.
 """
 
 import re
+import time
 import socket
 
 import pytest
@@ -204,6 +205,23 @@ def test_check_names_tables_of_others_before(walpost, database, kafka, topics):
     database.execute(found[2])
     database.execute("insert into parts values (1); delete from parts")
     assert "replica identity" not in relay.verb("check").stdout
+
+
+def test_a_table_of_others_is_no_trouble_of_the_stream(walpost, database, kafka,
+                                                       topics):
+    """walpost looks at the publication every 2 s, and sees the new table."""
+    outbox = Outbox(database, topics)
+    database.execute("create publication everything for all tables; "
+                     "alter table truth replica identity full")
+    relay = walpost(database, kafka, topics,
+                    postgres={"publication": "everything"}).run()
+    database.execute("create table keyless (id int)")
+    end = time.monotonic() + 7
+    while time.monotonic() < end:
+        assert relay.get("/readyz") == (200, "streaming\n"), relay.log()
+        time.sleep(0.2)
+    outbox.insert("order", "order-1")
+    database.wait_confirmed(relay.slot)
 
 
 def test_the_failure_of_prune_names_the_remedy(walpost, database, kafka,

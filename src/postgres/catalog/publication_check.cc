@@ -9,7 +9,6 @@
 #include "outbox/similar_table.h"
 #include "postgres/catalog/column_order.h"
 #include "postgres/catalog/publication.h"
-#include "postgres/catalog/replica_identity.h"
 #include "postgres/catalog/table_check.h"
 #include "postgres/catalog/table_names.h"
 #include "postgres/connect/quote.h"
@@ -29,11 +28,6 @@ asio::awaitable<absl::StatusOr<Findings>> PublicationCheck::Run() {
   absl::Status status = co_await CheckPublication();
   if (status.ok()) status = co_await CheckTables();
   if (!status.ok()) co_return status;
-  std::string publication = options_.publication;
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      const Findings rejected,
-      co_await CheckPublishedChanges(connection_, std::move(publication)));
-  findings_.insert(findings_.end(), rejected.begin(), rejected.end());
   co_return findings_;
 }
 

@@ -9,6 +9,7 @@
 #include "delivery/gap.h"
 #include "fmt/format.h"
 #include "postgres/catalog/publication_check.h"
+#include "postgres/catalog/replica_identity.h"
 #include "postgres/catalog/transaction_id_column.h"
 #include "postgres/connect/relation_oid.h"
 #include "postgres/slot/failover_check.h"
@@ -52,6 +53,11 @@ asio::awaitable<absl::StatusOr<Findings>> Preflight::Run() {
   WALPOST_CO_ASSIGN_OR_RETURN(Findings others,
                               co_await publication.FindOtherTables());
   findings_.insert(findings_.end(), others.begin(), others.end());
+  std::string name = options_.publication;
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      Findings rejected,
+      co_await CheckPublishedChanges(connection_, std::move(name)));
+  findings_.insert(findings_.end(), rejected.begin(), rejected.end());
   status = co_await CheckTransactionIds();
   if (!status.ok()) co_return status;
   const bool has_failover = connection_.server_version() >= kFirstWithFailover;
