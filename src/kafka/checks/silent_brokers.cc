@@ -1,5 +1,8 @@
 #include "kafka/checks/silent_brokers.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "kafka/client/admin_question.h"
 #include "kafka/client/handles.h"
 
@@ -9,11 +12,16 @@ namespace {
 // Whatever a broker says about it is an answer.
 constexpr const char* kAnyTopic = "walpost-check";
 
+// The client's own errors about a broker that it does not reach, or gives up
+// because the others do not name it any more.
+constexpr rd_kafka_resp_err_t kNoAnswers[] = {
+    RD_KAFKA_RESP_ERR__TIMED_OUT,        RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE,
+    RD_KAFKA_RESP_ERR__TRANSPORT,        RD_KAFKA_RESP_ERR__RESOLVE,
+    RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, RD_KAFKA_RESP_ERR__UNKNOWN_BROKER,
+    RD_KAFKA_RESP_ERR__DESTROY,          RD_KAFKA_RESP_ERR__DESTROY_BROKER};
+
 bool IsAnswer(rd_kafka_resp_err_t code) {
-  return code != RD_KAFKA_RESP_ERR__TIMED_OUT &&
-         code != RD_KAFKA_RESP_ERR__TRANSPORT &&
-         code != RD_KAFKA_RESP_ERR__RESOLVE &&
-         code != RD_KAFKA_RESP_ERR__DESTROY;
+  return std::ranges::find(kNoAnswers, code) == std::end(kNoAnswers);
 }
 
 void Ask(rd_kafka_t* client, int32_t node, int timeout_millis,
