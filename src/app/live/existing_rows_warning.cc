@@ -207,11 +207,11 @@ asio::awaitable<absl::StatusOr<Findings>> FindExistingRows(
   }
   if (!IsBeforeFirstStream(sight->history)) co_return findings;
   connection->set_deadline(std::nullopt);  // each has its limit
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      const std::vector<ExistingRows> existing,
+  const absl::StatusOr<std::vector<ExistingRows>> existing =
       co_await CountExistingRows(*connection, std::move(streamed),
-                                 sight->streamed_from));
-  for (const ExistingRows& rows : existing) {
+                                 sight->streamed_from);
+  if (!existing.ok()) co_return InTime(existing.status());
+  for (const ExistingRows& rows : *existing) {
     if (!rows.is_missing) findings.push_back(Describe(rows, *sight, config));
   }
   co_return findings;
