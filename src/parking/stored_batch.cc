@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "base/reason_code.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -216,6 +217,11 @@ StoredBatch::Result StoredBatch::TakeResult(MonotonicTime now,
   }
   result.failed = std::exchange(failed_, {});
   if (one_by_one_ > 0) --one_by_one_;
+  const bool has_moved = !result.sent.empty() || !result.failed.empty();
+  const bool goes_alone_now = rows_.size() > 1 && max_rows() == 1;
+  // Whoever has fenced this sink goes on in its place.
+  result.may_go_on = (has_moved || goes_alone_now) &&
+                     ReasonCodeOf(result.trouble) != kReasonFenced;
   if (!is_stopped_) {
     result.is_new_trouble = IsNewTrouble(std::string(result.trouble.message()));
   }

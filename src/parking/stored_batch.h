@@ -61,6 +61,9 @@ class StoredBatch {
     // Why the rest was not sent, if it is not the fault of a row.
     absl::Status trouble;
     bool is_new_trouble = false;  // not that of the last batch: say it
+    // For who does not wait for an end of the trouble: a next batch may get on,
+    // because this one has, or because its rows go alone from now on.
+    bool may_go_on = false;
   };
   enum class Do {
     kWait,    // for reports

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/reason_code.h"
 #include "support/memory_sink.h"
 
 namespace walpost {
@@ -309,6 +310,46 @@ TEST_F(BatchInTransactionsTest, P5ASinkThatIsGivenUpSettlesNothing) {
   EXPECT_THAT(result.sent, IsEmpty());
   EXPECT_TRUE(absl::IsUnavailable(result.trouble));
   EXPECT_TRUE(batch_.must_replace_sink());
+}
+
+// For a command that ends where others try again.
+TEST_F(StoredBatchTest, TroubleInCompanyMayBeThatOfOneRow) {
+  Begin({Row(1, "a"), Row(2, "b")});
+  EXPECT_EQ(Next(), Do::kWait);
+  sender_.OnSinkFailed(absl::UnavailableError("unknown topic"));
+  EXPECT_EQ(Next(), Do::kEnd);
+  EXPECT_TRUE(Result().may_go_on);
+  ReplaceSink();
+  Begin({Row(1, "a")});
+  sender_.OnSinkFailed(absl::UnavailableError("silent"));
+  EXPECT_EQ(batch_.Next(MonotonicTime(), false), Do::kEnd);
+  const StoredBatch::Result alone = batch_.TakeResult(MonotonicTime(), false);
+  EXPECT_TRUE(absl::IsUnavailable(alone.trouble));
+  EXPECT_FALSE(alone.may_go_on) << "it is not";
+}
+
+TEST_F(StoredBatchTest, ABatchThatHasMovedMayGoOn) {
+  Begin({Row(1, "a"), Row(2, "b")});
+  Next();
+  sender_.OnAcknowledged(kafka_.accepted()[0].sequence, WallTime());
+  sender_.OnSinkFailed(absl::AbortedError("spent"));
+  Next();
+  EXPECT_TRUE(Result().may_go_on);
+}
+
+TEST_F(StoredBatchTest, P3WhoIsFencedMayNotGoOn) {
+  Begin({Row(1, "a"), Row(2, "b")});
+  Next();
+  sender_.OnAcknowledged(kafka_.accepted()[0].sequence, WallTime());
+  sender_.OnSinkFailed(
+      WithReasonCode(absl::AbortedError("another command"), kReasonFenced));
+  Next();
+  EXPECT_FALSE(Result().may_go_on);
+}
+
+TEST_F(StoredBatchTest, WithoutASinkNothingMayGoOn) {
+  Begin({Row(1, "a"), Row(2, "b")});
+  EXPECT_FALSE(batch_.Refuse(absl::UnavailableError("no broker")).may_go_on);
 }
 
 class CommitsOnlyTest : public StoredBatchTest {

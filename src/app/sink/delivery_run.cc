@@ -52,14 +52,9 @@ asio::awaitable<absl::Status> DeliveryRun::Commit(
     std::span<const Record> last) {
   commit_failure_ = co_await ProduceAll(last);
   if (!commit_failure_.ok()) co_return commit_failure_;
-  asio::steady_timer silence(timer_.get_executor());
-  if (silence_limit_) {
-    silence.expires_after(*silence_limit_);
-    silence.async_wait([this](const boost::system::error_code& error) {
-      if (!error) sinks_.Interrupt();
-    });
-  }
-  commit_failure_ = co_await sinks_.Commit();
+  MonotonicTime deadline = MonotonicTime::max();
+  if (silence_limit_) deadline = Clock::now() + *silence_limit_;
+  commit_failure_ = co_await sinks_.Commit(deadline);
   co_return commit_failure_;
 }
 
@@ -69,8 +64,10 @@ asio::awaitable<absl::Status> DeliveryRun::ProduceAll(
   const MonotonicTime until = Clock::now() + kProduceLimit;
   for (size_t i = 0; i < last.size();) {
     const absl::Status produced = sinks_.sink()->Produce(last[i], kNoEvent - i);
-    if (produced.ok()) ++i;
-    if (produced.ok()) continue;
+    if (produced.ok()) {
+      ++i;
+      continue;
+    }
     if (!absl::IsResourceExhausted(produced)) co_return produced;
     if (sender_.sink_failure()) co_return *sender_.sink_failure();
     if (is_interrupted_ || Clock::now() >= until) {

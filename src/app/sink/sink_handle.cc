@@ -29,8 +29,7 @@ namespace {
 // The answer to a call of SinkTransactions, for a coroutine.
 class Answer {
  public:
-  explicit Answer(const asio::any_io_executor& executor)
-      : given_(executor, MonotonicTime::max()) {}
+  explicit Answer(const asio::any_io_executor& executor) : given_(executor) {}
 
   SinkTransactions::Done Take() {
     return [this](absl::Status status) {
@@ -39,9 +38,17 @@ class Answer {
     };
   }
   asio::awaitable<absl::Status> Wait() {
-    constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
-    while (!status_) co_await given_.async_wait(kAsTuple);
+    co_await WaitUntil(MonotonicTime::max());
     co_return *status_;
+  }
+  // False: it was not given until `deadline`.
+  asio::awaitable<bool> WaitUntil(MonotonicTime deadline) {
+    constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+    while (!status_ && Clock::now() < deadline) {
+      given_.expires_at(deadline);
+      co_await given_.async_wait(kAsTuple);
+    }
+    co_return status_.has_value();
   }
 
  private:
@@ -66,9 +73,11 @@ asio::awaitable<absl::Status> SinkHandle::TakeOver(
   co_return co_await answer.Wait();
 }
 
-asio::awaitable<absl::Status> SinkHandle::Commit() {
+asio::awaitable<absl::Status> SinkHandle::Commit(MonotonicTime deadline) {
   Answer answer(co_await asio::this_coro::executor);
   sink_->transactions()->Commit(answer.Take());
+  const bool is_given = co_await answer.WaitUntil(deadline);
+  if (!is_given) Interrupt();
   co_return co_await answer.Wait();
 }
 

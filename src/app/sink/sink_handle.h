@@ -39,7 +39,8 @@ class SinkHandle {
   // See SinkTransactions. Requires a sink with transactions.
   boost::asio::awaitable<absl::Status> TakeOver(
       std::chrono::milliseconds limit);
-  boost::asio::awaitable<absl::Status> Commit();
+  // Interrupts it at `deadline`.
+  boost::asio::awaitable<absl::Status> Commit(MonotonicTime deadline);
   void Interrupt();
 
   // Lets the brokers acknowledge the records in flight until `deadline`.

@@ -1,17 +1,13 @@
 #include "cli/events/dead_letter_resender.h"
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <deque>
 #include <string>
 #include <utility>
 
 #include "app/stored/batch_committer.h"
-#include "base/reason_code.h"
 #include "base/status_macros.h"
-#include "cli/shared/run_to_end.h"
 #include "cli/shared/time_option.h"
 #include "fmt/format.h"
 
@@ -89,15 +85,12 @@ absl::StatusOr<std::unique_ptr<DeadLetterResender>> DeadLetterResender::Create(
   WALPOST_ASSIGN_OR_RETURN(
       resender->sender_,
       StoredEventSender::Create(resender->io_.get_executor(), config,
-                                std::move(options), [] {}));
+                                std::move(options),
+                                [io = &resender->io_] { io->stop(); }));
   return resender;
 }
 
-absl::Status DeadLetterResender::TakeOver() {
-  const StoredEventSender::Result taken = RunToEnd(io_, Send({}));
-  io_.restart();
-  return taken.trouble;
-}
+absl::Status DeadLetterResender::TakeOver() { return Send({}).trouble; }
 
 absl::Status DeadLetterResender::Take(const LetterPlace& place,
                                       DeadLetter letter) {
@@ -119,31 +112,26 @@ absl::Status DeadLetterResender::Finish() {
   return absl::OkStatus();
 }
 
-// Trouble in company may be that of one letter: the next ones go alone.
 absl::Status DeadLetterResender::SendSome() {
   const size_t count = std::min(waiting_.size(), sender_->max_rows());
   const StoredEventSender::Result result =
-      RunToEnd(io_, Send({waiting_.begin(), waiting_.begin() + count}));
-  io_.restart();
+      Send({waiting_.begin(), waiting_.begin() + count});
   if (result.must_read_again) return LeaveOutSettled();
   Remove(result);
-  const bool got_on = !result.sent.empty() || !result.failed.empty();
-  const bool go_alone_now = count > 1 && sender_->max_rows() == 1;
-  const bool is_fenced = ReasonCodeOf(result.trouble) == kReasonFenced;
-  return (got_on || go_alone_now) && !is_fenced ? absl::OkStatus()
-                                                : result.trouble;
+  if (result.may_go_on) return absl::OkStatus();
+  if (!result.trouble.ok()) return result.trouble;
+  return absl::UnavailableError(
+      fmt::format("Kafka has taken none of {} letters, and does not say why: "
+                  "walpost check -c FILE",
+                  count));
 }
 
-asio::awaitable<StoredEventSender::Result> DeadLetterResender::Send(
+StoredEventSender::Result DeadLetterResender::Send(
     std::vector<ParkedRow> rows) {
-  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
-  asio::steady_timer timer(io_);
+  io_.restart();
   sender_->Send(std::move(rows));
-  while (sender_->is_sending()) {
-    timer.expires_after(std::chrono::milliseconds(5));
-    co_await timer.async_wait(kAsTuple);
-  }
-  co_return *sender_->TakeResult();
+  io_.run();
+  return *sender_->TakeResult();
 }
 
 // Rows of waiting_ that are settled, or have failed, in the order of both.

@@ -11,13 +11,12 @@
 // Blocks: it runs a loop of its own.
 #pragma once
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -66,8 +65,7 @@ class DeadLetterResender {
 
   // Sends the first rows of waiting_.
   absl::Status SendSome();
-  boost::asio::awaitable<StoredEventSender::Result> Send(
-      std::vector<ParkedRow> rows);
+  StoredEventSender::Result Send(std::vector<ParkedRow> rows);
   void Remove(const StoredEventSender::Result& result);
   absl::Status LeaveOutSettled();
 

@@ -4,7 +4,7 @@ import socket
 import struct
 import threading
 
-from harness.kafka_frames import end_connections, read_frame
+from harness.kafka_frames import accepted, end_connections, read_frame
 from harness.ports import free_port
 
 _METADATA = 3
@@ -33,12 +33,7 @@ class FencedMetadata:
         self._listener.close()
 
     def _accept(self):
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            broker = socket.create_connection(self._target)
+        for client, broker in accepted(self._listener, self._target):
             for run in (self._requests, self._answers):
                 threading.Thread(target=run, args=(client, broker),
                                  daemon=True).start()

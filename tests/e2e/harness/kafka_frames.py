@@ -13,6 +13,22 @@ def read_frame(connection):
         return b""
 
 
+def accepted(listener, target):
+    """Each connection that comes, with one of its own to `target`; those that
+    cannot be passed on are closed. Ends with the listener."""
+    while True:
+        try:
+            client, _ = listener.accept()
+        except OSError:
+            return
+        try:
+            broker = socket.create_connection(target)
+        except OSError:  # it is down
+            client.close()
+            continue
+        yield client, broker
+
+
 def end_connections(*connections):
     for connection in connections:
         try:

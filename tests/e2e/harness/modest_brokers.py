@@ -6,7 +6,7 @@ import socket
 import struct
 import threading
 
-from harness.kafka_frames import end_connections, read_frame
+from harness.kafka_frames import accepted, end_connections, read_frame
 
 API_VERSIONS = 18
 METADATA = 3
@@ -41,16 +41,7 @@ class ModestBrokers:
         self._listener.close()
 
     def _accept(self):
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            try:
-                broker = socket.create_connection(self._target)
-            except OSError:
-                client.close()
-                continue
+        for client, broker in accepted(self._listener, self._target):
             asked = {}
             for run in (self._requests, self._answers):
                 threading.Thread(target=run, args=(client, broker, asked),

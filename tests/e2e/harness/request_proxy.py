@@ -5,7 +5,7 @@ import struct
 import threading
 
 from harness.held_messages import DelayedAnswer, DelayedRequest, LostRequest
-from harness.kafka_frames import end_connections, read_frame
+from harness.kafka_frames import accepted, end_connections, read_frame
 from harness.waiting import wait_until
 
 # Kafka's api keys.
@@ -124,16 +124,7 @@ class RequestProxy:
         return held
 
     def _accept(self):
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            try:
-                broker = socket.create_connection(self._target)
-            except OSError:  # it is down
-                client.close()
-                continue
+        for client, broker in accepted(self._listener, self._target):
             self._connections.append(_Connection(client, broker, self))
 
 
