@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/use_awaitable.hpp>
 #include <deque>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -114,8 +115,8 @@ absl::Status DeadLetterResender::Finish() {
 
 absl::Status DeadLetterResender::SendSome() {
   const size_t count = std::min(waiting_.size(), sender_->max_rows());
-  const StoredEventSender::Result result =
-      Send({waiting_.begin(), waiting_.begin() + count});
+  const std::span some = std::span(waiting_).first(count);
+  const StoredEventSender::Result result = Send({some.begin(), some.end()});
   if (result.must_read_again) return LeaveOutSettled();
   Remove(result);
   if (result.may_go_on) return absl::OkStatus();
