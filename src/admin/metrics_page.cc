@@ -188,6 +188,12 @@ void AddInFlight(const RelayStatus& status, MetricsWriter& page) {
   page.Gauge("walpost_oldest_in_flight_seconds",
              "Seconds since the commit of the oldest record in flight.",
              Seconds(status.oldest_in_flight));
+  page.Gauge("walpost_topics",
+             "Topics that records have gone to since the producer began.",
+             status.topics);
+  page.Gauge("walpost_max_topics",
+             "Topics at which an event for a further one cannot be delivered.",
+             status.max_topics);
 }
 
 void AddCounters(const RelayStatus& status, MetricsWriter& page) {

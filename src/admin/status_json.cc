@@ -224,6 +224,8 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
   json.Add("max_in_flight_records", status.max_in_flight_records);
   json.Add("max_in_flight_bytes", status.max_in_flight_bytes);
   json.Add("oldest_in_flight_seconds", status.oldest_in_flight);
+  json.Add("topics", status.topics);
+  json.Add("max_topics", status.max_topics);
 
   AddCounters(status, json);
 

@@ -18,6 +18,7 @@ namespace walpost {
 inline constexpr char kReasonTopicFieldMissing[] = "topic_field_missing";
 inline constexpr char kReasonTopicIllegal[] = "topic_illegal";
 inline constexpr char kReasonPartitionIllegal[] = "partition_illegal";
+inline constexpr char kReasonTooManyTopics[] = "too_many_topics";
 inline constexpr char kReasonHeadersUnreadable[] = "headers_unreadable";
 inline constexpr char kReasonMessageUnreadable[] = "message_unreadable";
 inline constexpr char kReasonPayloadMissing[] = "payload_missing";

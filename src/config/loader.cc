@@ -25,6 +25,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr int kMaxStatisticsMillis = 5'000;
+constexpr size_t kMaxTopics = 1'000'000;
 constexpr size_t kMinBytes = size_t{64} << 10;
 constexpr size_t kMaxWalBytes = size_t{1} << 50;
 
@@ -80,6 +81,7 @@ void ReadKafka(Section section, ProducerOptions& kafka) {
   section.Read("brokers", kafka.brokers);
   const absl::Status brokers = CheckBrokerList(kafka.brokers);
   if (!brokers.ok()) section.Fail("brokers", std::string(brokers.message()));
+  section.ReadSize("max_topics", kafka.max_topics, 1, kMaxTopics);
   section.ReadMap("properties", kafka.properties);
   for (const auto& [name, value] : kafka.properties) {
     int interval = 0;
@@ -295,6 +297,8 @@ Config ReadConfig(Section root) {
   config.kafka.max_records = config.window.max_records;
   config.kafka.transaction_timeout = config.transactions.timeout;
   config.kafka.checkpoint_topic = config.checkpoint.topic;
+  config.kafka.own_topics = {config.checkpoint.topic,
+                             config.outbox.dead_letter.topic};
   config.kafka.probed_topic = ProbedTopic(config.outbox);
   return config;
 }

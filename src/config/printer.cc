@@ -201,6 +201,7 @@ YAML::Node PrintRoute(const RouteOptions& route) {
 YAML::Node PrintKafka(const ProducerOptions& kafka) {
   YAML::Node node;
   node["brokers"] = Quoted(kafka.brokers);
+  node["max_topics"] = kafka.max_topics;
   node["properties"] = YAML::Node(YAML::NodeType::Map);
   for (const auto& [name, value] : kafka.properties) {
     node["properties"][name] =

@@ -33,12 +33,15 @@ struct ErrorClass {
   std::string_view remedy;
 };
 
-inline constexpr std::array<ErrorClass, 10> kErrorClasses = {{
+inline constexpr std::array<ErrorClass, 11> kErrorClasses = {{
     {kReasonTopicFieldMissing,
      "give the name a default ({column|default:TEXT}), or the column NOT NULL"},
     {kReasonTopicIllegal, "change the name with |lower or |replace:FROM:TO"},
     {kReasonPartitionIllegal,
      "write the number of a partition that the topic has, or add partitions"},
+    {kReasonTooManyTopics,
+     "raise kafka.max_topics, or take the column that has so many values out "
+     "of the topic's name"},
     {kReasonHeadersUnreadable,
      "write a JSON object that names each header once"},
     {kReasonMessageUnreadable,

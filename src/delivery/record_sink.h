@@ -89,9 +89,9 @@ class SinkListener : public RecordReports {
 };
 
 struct SinkHealth {
-  // Brokers with an open connection, as of the last second.
+  // Brokers with an open connection, as of the last seconds.
   size_t brokers_up = 0;
-  // Time of the last data from a broker; for an idle sink, too.
+  // Time of the last answer of a broker; for an idle sink, too.
   MonotonicTime heard_at{};
   // Why no broker is reachable, and what to check; or empty.
   std::string trouble;
@@ -101,6 +101,9 @@ struct SinkHealth {
   std::string topic_refusal = {};
   // The id of the cluster (kUnnamedCluster); empty: no broker has answered yet.
   std::string cluster_id;
+  // Topics that records have gone to since the sink began, and how many may be.
+  size_t topics = 0;
+  size_t max_topics = 0;
   // Acknowledged records that consumers of committed records do not get, and
   // since when at the latest: "topic orders, partition 0, from offset 17".
   // Empty: none, or not known.

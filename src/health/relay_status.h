@@ -90,6 +90,8 @@ struct RelayStatus {
   uint64_t max_in_flight_bytes = 0;
   // Age of the oldest record in flight, since its commit.
   std::chrono::microseconds oldest_in_flight{0};
+  uint64_t topics = 0;  // of the present producer
+  uint64_t max_topics = 0;
 
   DeliveryCounters counters;
   LatencyHistogram latency;  // from commit to acknowledgement

@@ -108,7 +108,8 @@ TEST(MetricsPageTest, ShowsWhatIsInFlightAndItsLimits) {
                             "walpost_in_flight_bytes 3456",
                             "walpost_max_in_flight_records 20000",
                             "walpost_max_in_flight_bytes 16777216",
-                            "walpost_oldest_in_flight_seconds 1.25"}));
+                            "walpost_oldest_in_flight_seconds 1.25",
+                            "walpost_topics 7", "walpost_max_topics 5000"}));
 }
 
 TEST(MetricsPageTest, ShowsEachCounter) {

@@ -33,6 +33,8 @@ inline RelayStatus SomeStatus() {
   status.guard_lsn = Lsn(0x16'B300'0000);
   status.max_in_flight_records = 20'000;
   status.max_in_flight_bytes = 16'777'216;
+  status.topics = 7;
+  status.max_topics = 5'000;
   status.oldest_in_flight = std::chrono::microseconds(1'250'000);
   status.counters = {.events = 101,
                      .repeats = 2,
@@ -44,8 +46,8 @@ inline RelayStatus SomeStatus() {
                      .transactions = 51,
                      .rewinds = 5,
                      .dead_letters = {0, 15},
-                     .skipped = {16, 0, 0, 0, 0, 0, 0, 0, 0, 15},
-                     .parked = {0, 0, 0, 17},
+                     .skipped = {16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 15},
+                     .parked = {0, 0, 0, 0, 17},
                      .parked_behind = 18};
   status.parking = {3,          41, 4,   std::chrono::minutes(12),
                     {"orders"}, 5,  600, std::chrono::seconds(70),

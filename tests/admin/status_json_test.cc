@@ -61,6 +61,8 @@ TEST(StatusJsonTest, ShowsEverything) {
   "max_in_flight_records": 20000,
   "max_in_flight_bytes": 16777216,
   "oldest_in_flight_seconds": 1.25,
+  "topics": 7,
+  "max_topics": 5000,
   "events": 101,
   "repeats": 2,
   "produced": 99,

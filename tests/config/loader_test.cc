@@ -294,6 +294,8 @@ const Row kRows[] = {
      }},
     {"kafka.brokers", "", "{kafka: {brokers: 'a:1, b:2'}}", "a:1, b:2",
      [](const Config& c) { return c.kafka.brokers; }},
+    {"kafka.max_topics", "5000", "{kafka: {max_topics: 7}}", "7",
+     [](const Config& c) { return Text(c.kafka.max_topics); }},
     {"kafka.properties", "", "{kafka: {properties: {linger.ms: 5, a: ''}}}",
      "linger.ms=5;a=;",
      [](const Config& c) { return Text(c.kafka.properties); }},

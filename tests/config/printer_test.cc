@@ -72,6 +72,7 @@ value:
   format: raw
 kafka:
   brokers: ""
+  max_topics: 5000
   properties:
     {}
 delivery:
@@ -90,6 +91,7 @@ on_error:
   topic_field_missing: stop
   topic_illegal: stop
   partition_illegal: stop
+  too_many_topics: stop
   headers_unreadable: stop
   message_unreadable: stop
   payload_missing: stop

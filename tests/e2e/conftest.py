@@ -247,20 +247,13 @@ def outbox(database, topics):
     return Outbox(database, topics)
 
 
-# Whether brokers are there, librdkafka says with its statistics: walpost is ready
-# with the first, a second after its start.
-_QUICK = {"statistics.interval.ms": "100"}
-
-
 @pytest.fixture
-def walpost(directory, walposts, request):
+def walpost(directory, walposts):
     """Makes Walposts: walpost(database, kafka, topics, section={...}).
 
     The sections are laid over a configuration that works; a value of None
-    removes the key. The mark `quick_start` is for files that start many, tell no
-    times, and set no event aside.
+    removes the key.
     """
-    is_quick = request.node.get_closest_marker("quick_start") is not None
 
     def make(database, kafka, topics, /, env=None, **sections):
         config = {
@@ -268,8 +261,7 @@ def walpost(directory, walposts, request):
                          "slot": database.name, "publication": "walpost",
                          "create": True},
             "route": {"topic": topics + "{aggregate_type}"},
-            "kafka": {"brokers": kafka.bootstrap,
-                      **({"properties": _QUICK} if is_quick else {})},
+            "kafka": {"brokers": kafka.bootstrap},
             "http": {"listen": f"127.0.0.1:{free_port()}"},
         }
         made = Walpost(directory / f"walpost-{len(walposts)}",

@@ -10,7 +10,6 @@ from harness import (KafkaReader, put_on_record, read_birth, run_sql_file,
                      wait_until)
 from harness.birth import LONG_AGO
 
-pytestmark = pytest.mark.quick_start
 
 _TABLE = """create table {0} (
     id uuid primary key default gen_random_uuid(), aggregate_type text,

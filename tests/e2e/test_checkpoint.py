@@ -10,7 +10,6 @@ import pytest
 from harness import (Checker, KafkaReader, Load, Outbox, checkpoint_section,
                      lsn, verify, wait_until)
 
-pytestmark = pytest.mark.quick_start
 
 _STORES = ("file", "postgres", "kafka")
 

@@ -14,8 +14,6 @@ from harness.brokers import create_topic
 from harness.matrix import long_only, values
 from harness.stored import with_other_system
 
-pytestmark = pytest.mark.quick_start
-
 
 @pytest.fixture(params=STORES)
 def store(request, directory, database, kafka, topics):

@@ -13,7 +13,6 @@ from harness import (Checker, KafkaReader, Outbox, checkpoint_section,
                      wait_until)
 from harness.matrix import pairs, values
 
-pytestmark = pytest.mark.quick_start
 
 _ROWS = 40
 

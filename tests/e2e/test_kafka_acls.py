@@ -11,7 +11,6 @@ from harness.matrix import covering
 from harness.pages import blocks
 from harness.paths import REPOSITORY
 
-pytestmark = pytest.mark.quick_start
 
 _TOPICS, _POINT, _CLUSTER = ("Topics of events", "`checkpoint.topic`",
                              "Cluster")

@@ -17,7 +17,6 @@ from harness import KafkaReader, Outbox, checkpoint_section, wait_until
 from harness.matrix import LONG, pairs
 from harness.remedies import commands
 
-pytestmark = pytest.mark.quick_start
 
 _OLD = 5      # rows that the table has before the publication has it
 _BETWEEN = 7  # rows that the walpost of before receives

@@ -13,7 +13,6 @@ from harness import (Checker, KafkaReader, Load, Outbox, Postgres, note,
                      verify, wait_until)
 from harness.exactly_once import once
 
-pytestmark = pytest.mark.quick_start
 
 _ROWS = int(os.environ.get("WALPOST_SNAPSHOT_ROWS", "100000"))
 

@@ -6,7 +6,6 @@ import pytest
 from harness import KafkaReader, Outbox, Postgres, Store, verify, wait_until
 from harness.matrix import long_only
 
-pytestmark = pytest.mark.quick_start
 
 _COLUMN = "transaction_id"
 _OUTBOX = {"tables": [{"name": "public.outbox",

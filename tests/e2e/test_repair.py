@@ -12,7 +12,6 @@ import pytest
 from harness import KafkaReader, run_sql_file, verify
 from harness.matrix import long_only
 
-pytestmark = pytest.mark.quick_start
 
 _ORDERED = {"tables": [{"name": "public.outbox", "order_by": "sequence"}]}
 _MESSAGES = {**_ORDERED, "messages": {"prefix": "outbox"}}

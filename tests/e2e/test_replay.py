@@ -16,7 +16,6 @@ from harness import (Database, KafkaReader, Load, Outbox, Postgres, judge,
 from harness.figures import note
 from harness.paths import REPOSITORY, walpost_binary
 
-pytestmark = pytest.mark.quick_start
 
 _MIB = 1 << 20
 

@@ -16,7 +16,6 @@ from harness import (LONG_AGO, Checker, KafkaReader, Load, note, put_on_record,
                      run_sql_file, verify, wait_until)
 from harness.matrix import LONG
 
-pytestmark = pytest.mark.quick_start
 
 _KEEP_ALL = {"retention": {"batch_rows": 100, "pause": "0ms"}}
 

@@ -9,8 +9,6 @@ from harness.matrix import covering
 from harness.paths import REPOSITORY
 from harness.polled import EVENTS, events_sections
 
-pytestmark = pytest.mark.quick_start
-
 
 def _statements(*headings):
     """Those of the blocks of SQL in these sections, each privilege apart."""

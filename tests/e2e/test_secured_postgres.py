@@ -7,7 +7,6 @@ import pytest
 
 from harness import (Authority, KafkaReader, SecuredPostgres, wait_until)
 
-pytestmark = pytest.mark.quick_start
 
 _PASSWORD = "a-secret, with 'quotes' \\ and spaces"
 

@@ -10,7 +10,6 @@ from harness.matrix import long_only, pairs
 from harness.polled import EVENTS, events_sections
 from harness.silent_server import KINDS, SilentServer
 
-pytestmark = pytest.mark.quick_start
 
 _LIMIT = "no answer within the time limit"
 _SECONDS = 30

@@ -14,7 +14,6 @@ import pytest
 from harness import (Checker, KafkaReader, Outbox, note, verify, wait_until)
 from harness.matrix import LONG, long_only
 
-pytestmark = pytest.mark.quick_start
 
 # A few hundred records a second: time to get in the way.
 _SLOW = {"delivery": {"max_in_flight_records": 50},

@@ -9,8 +9,6 @@ import pytest
 from harness import Load, wait_until
 from harness.request_proxy import LIST_OFFSETS
 
-pytestmark = pytest.mark.quick_start
-
 
 @pytest.fixture
 def relay(walpost, database, kafka, outbox, topics):

@@ -69,7 +69,7 @@ constexpr Row kDefaults[] = {
     {"reconnect.backoff.max.ms", "1000"},
     {"socket.timeout.ms", "30000"},
     {"topic.metadata.refresh.interval.ms", "5000"},
-    {"statistics.interval.ms", "1000"},
+    {"statistics.interval.ms", "5000"},
 };
 
 TEST(ProducerPropertiesTest, HasDefaultsOfItsOwn) {
@@ -90,7 +90,7 @@ TEST(ProducerPropertiesTest, TheUsersValueWins) {
       {"reconnect.backoff.max.ms", "5000"},
       {"socket.timeout.ms", "10000"},
       {"topic.metadata.refresh.interval.ms", "60000"},
-      {"statistics.interval.ms", "5000"},
+      {"statistics.interval.ms", "1000"},
       {"batch.size", "500000"},
       {"batch.num.messages", "100"},
       {"debug", "broker,eos"},
@@ -151,7 +151,7 @@ TEST(ProducerPropertiesTest, LeavesTheOtherPropertiesAlone) {
   const auto conf = Make({{"linger.ms", "25"}});
   EXPECT_EQ(Get(conf, "enable.idempotence"), "true");
   EXPECT_EQ(Get(conf, "message.timeout.ms"), "0");
-  EXPECT_EQ(Get(conf, "statistics.interval.ms"), "1000");
+  EXPECT_EQ(Get(conf, "statistics.interval.ms"), "5000");
 }
 
 // Values that librdkafka would take: what counts is whose they are.

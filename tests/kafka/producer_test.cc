@@ -28,6 +28,7 @@ constexpr char kTopic[] = "t";
 constexpr char kKey[] = "key-0";
 constexpr char kOtherKey[] = "key-1";
 constexpr char kTopicOfOne[] = "one";  // partition
+constexpr char kLetters[] = "letters";
 constexpr int kProduceApi = 0;
 constexpr int kRecords = 20;
 
@@ -57,6 +58,8 @@ class ProducerTest : public ::testing::Test {
     rd_kafka_mock_broker_set_rtt(cluster_, 1, 30);
     ProducerOptions options;
     options.brokers = rd_kafka_mock_cluster_bootstraps(cluster_);
+    options.max_topics = 2;
+    options.own_topics = {kLetters};
     producer_ = *Producer::Create(io_.get_executor(), options, reports_, [] {});
   }
 
@@ -176,6 +179,28 @@ TEST_F(ProducerTest, P3NorThatOfAPartitionThatTheRecordsName) {
   TurnUntilAcknowledged(kRecords + 1);
   EXPECT_TRUE(reports_.failure.ok()) << reports_.failure;
   EXPECT_THAT(Log(), ElementsAreArray(expected));
+}
+
+TEST_F(ProducerTest, AFurtherTopicThanAllowedIsTheRecordsFault) {
+  const auto produce = [this](const char* topic, Sequence sequence) {
+    Record record;
+    record.topic = topic;
+    record.key = std::nullopt;
+    record.value = "v";
+    record.timestamp = WallNow();
+    return producer_->Produce(record, sequence);
+  };
+  ASSERT_TRUE(produce(kTopic, 0).ok());
+  ASSERT_TRUE(produce(kTopicOfOne, 1).ok());
+  const absl::Status status = produce("third", 2);
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_EQ(ReasonCodeOf(status), kReasonTooManyTopics);
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::HasSubstr("topic 'third' would be number 3"));
+  EXPECT_TRUE(produce(kTopic, 3).ok()) << "it was there before";
+  EXPECT_TRUE(produce(kLetters, 4).ok()) << "dead letters need a topic";
+  EXPECT_EQ(producer_->Health().topics, 3u);
+  EXPECT_EQ(producer_->Health().max_topics, 2u);
 }
 
 // The brokers are asked first: partitions may have been added.

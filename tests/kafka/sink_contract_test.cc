@@ -202,6 +202,7 @@ TYPED_TEST(SinkContractTest, ATooLargeRecordIsRejectedAtOnce) {
 
 TYPED_TEST(SinkContractTest, HealthKnowsTheClusterThatAnswers) {
   this->TurnUntil([&] { return this->sink().Health().brokers_up > 0; });
+  this->TurnUntil([&] { return this->sink().Health().cluster_id != ""; });
   const SinkHealth health = this->sink().Health();
   EXPECT_NE(health.heard_at, MonotonicTime());
   EXPECT_NE(health.cluster_id, "");

@@ -124,6 +124,9 @@ RelayStatus Relay::Status() const {
   if (const InFlightRecord* oldest = window.oldest()) {
     status.oldest_in_flight = WallNow() - oldest->commit_time;
   }
+  const SinkHealth sink = sinks_.Health();
+  status.topics = sink.topics;
+  status.max_topics = sink.max_topics;
   status.parking = parking_.report();
   status.counters = sender_.counters();
   status.counters += snapshot_.counters();
@@ -132,10 +135,10 @@ RelayStatus Relay::Status() const {
     status.transactions = transactions_;
     status.transactions->records = batcher_->committed_records();
     status.transactions->given_up += batcher_->withdrawn();
-    if (const auto hidden_since = sinks_.Health().hidden_since) {
+    if (sink.hidden_since) {
       status.transactions->hidden_for =
           std::chrono::duration_cast<milliseconds>(Clock::now() -
-                                                   *hidden_since);
+                                                   *sink.hidden_since);
     }
     if (const auto begun_at = batcher_->begun_at()) {
       status.transactions->open_for =

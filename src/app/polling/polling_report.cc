@@ -69,6 +69,9 @@ RelayStatus PollingRelay::Status() const {
   if (const auto oldest = polling_sender_.oldest()) {
     status.oldest_in_flight = WallNow() - *oldest;
   }
+  const SinkHealth sink = sinks_.Health();
+  status.topics = sink.topics;
+  status.max_topics = sink.max_topics;
   status.counters = polling_sender_.counters();
   status.counters.rewinds = rewinds_;
   status.latency = polling_sender_.latency();

@@ -316,6 +316,13 @@ void ParkedEventService::Watch(MonotonicTime brokers_seen_at) {
   const std::optional<Position> position =
       isolation_.Look(sender_.standing_at(), brokers_seen_at, Clock::now());
   if (position && parked_keys_.MayIsolate()) sender_.Isolate(*position);
+  const size_t keys = parked_keys_.lanes().size();
+  if (near_max_keys_.HasCome(keys, config_.parking.max_keys)) {
+    spdlog::warn(
+        "{} keys are parked, and parking.max_keys is {}: release some "
+        "(walpost parked -c FILE), or raise it",
+        keys, config_.parking.max_keys);
+  }
 }
 
 }  // namespace walpost

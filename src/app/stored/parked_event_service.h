@@ -29,6 +29,7 @@
 #include "app/stored/dead_letter_retrier.h"
 #include "app/stored/isolated_topic_resender.h"
 #include "app/stored/stored_event_sender.h"
+#include "base/near_limit.h"
 #include "config/config.h"
 #include "delivery/sink_knowledge.h"
 #include "delivery/wal_progress.h"
@@ -69,7 +70,8 @@ class ParkedEventService {
   // Returns when nothing of it runs any more.
   boost::asio::awaitable<void> End();
 
-  // Call it a few times a second: isolates a topic that holds up the flow.
+  // Call it a few times a second: isolates a topic that holds up the flow, and
+  // warns when parking.max_keys is near.
   // `brokers_seen_at`: when the brokers answered last.
   void Watch(MonotonicTime brokers_seen_at);
 
@@ -104,6 +106,7 @@ class ParkedEventService {
   IsolatedTopicResender drains_;
   DeadLetterRetrier retries_;
   IsolationTimer isolation_;
+  NearLimit near_max_keys_;
   std::vector<ParkedLane> lanes_;  // as last read
   std::vector<IsolatedTopic> topics_;
 

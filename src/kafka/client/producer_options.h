@@ -20,6 +20,11 @@ struct ProducerOptions {
   std::string client_id = "walpost";
   // Maximum records in flight: the acknowledgement window.
   size_t max_records = 2'000;
+  // Topics that one client sends to. Each has its cost as long as the client
+  // lives (docs/operations.md, Limits).
+  size_t max_topics = 5'000;
+  // Topics that may be more: those of checkpoints and dead letters.
+  std::vector<std::string> own_topics = {};
   // Empty: without transactions.
   std::string transactional_id;
   // The brokers abort a transaction that is open for longer. Their limit:

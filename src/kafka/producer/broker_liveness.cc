@@ -1,6 +1,7 @@
 #include "kafka/producer/broker_liveness.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "kafka/client/handles.h"
@@ -18,16 +19,26 @@ void* OpaqueOf(int32_t node) {
 }  // namespace
 
 void BrokerLiveness::OnStatistics(const ProducerStatistics& statistics,
-                                  MonotonicTime now, const std::string& topic) {
+                                  MonotonicTime now) {
+  brokers_up_ = statistics.brokers_up;
+  nodes_up_ = statistics.nodes_up;
+  statistics_at_ = now;
+}
+
+size_t BrokerLiveness::brokers_up() const {
+  const std::optional<MonotonicTime> answered_at = answer_->at();
+  const bool has_answered_since = answered_at && *answered_at > statistics_at_;
+  return has_answered_since ? std::max<size_t>(brokers_up_, 1) : brokers_up_;
+}
+
+void BrokerLiveness::OnTick(MonotonicTime now, const std::string& topic) {
+  if (brokers_up() == 0) return;
   if (topic.empty()) {
-    if (statistics.brokers_up > 0) heard_at_ = now;
+    heard_at_ = now;
     return;
   }
-  if (statistics.silent_for) {
-    heard_at_ = std::max(heard_at_, now - *statistics.silent_for);
-  }
-  if (now - heard_at_ < kAskAfter || statistics.brokers_up == 0) return;
-  std::vector<int32_t> nodes = statistics.nodes_up;
+  if (now - heard_at() < kAskAfter) return;
+  std::vector<int32_t> nodes = nodes_up_;
   if (nodes.empty()) nodes.push_back(kAnyNode);
   for (const int32_t node : nodes) {
     if (asked_.size() < kMaxAsked && asked_.insert(node).second) {

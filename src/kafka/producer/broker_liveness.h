@@ -1,4 +1,4 @@
-// BrokerLiveness: time of the last data from a broker.
+// BrokerLiveness: time of the last answer of a broker.
 //
 // A frozen broker keeps its connections open, so an open connection proves
 // nothing. While records flow, acknowledgements are the sign. While nothing is
@@ -17,25 +17,33 @@
 
 #include <librdkafka/rdkafka.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <memory>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/time.h"
+#include "kafka/client/last_answer.h"
 #include "kafka/producer/producer_statistics.h"
 
 namespace walpost {
 
 class BrokerLiveness {
  public:
-  BrokerLiveness(rd_kafka_t* client, rd_kafka_queue_t* queue)
-      : client_(client), queue_(queue) {}
+  // `answer` is of that client.
+  BrokerLiveness(rd_kafka_t* client, rd_kafka_queue_t* queue,
+                 std::shared_ptr<const LastAnswer> answer)
+      : client_(client), queue_(queue), answer_(std::move(answer)) {}
 
-  // Call it about once a second. Asks the connected brokers if all have been
-  // silent for kAskAfter; skips brokers that owe an answer. `topic`: the one to
-  // ask about; empty: none, and an open connection counts as a sign of life.
-  void OnStatistics(const ProducerStatistics& statistics, MonotonicTime now,
-                    const std::string& topic);
+  void OnStatistics(const ProducerStatistics& statistics, MonotonicTime now);
+  // Call it about once a second. Asks the connected brokers if none has
+  // answered for kAskAfter; skips brokers that owe an answer. `topic`: the one
+  // to ask about; empty: none, and an open connection counts as a sign of life.
+  void OnTick(MonotonicTime now, const std::string& topic);
   // An answer, or none within the client's socket.timeout.ms: the event
   // RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT. False: it belongs to another.
   bool OnAnswer(rd_kafka_event_t* event);
@@ -43,9 +51,13 @@ class BrokerLiveness {
   // A broker has refused a record: also an answer.
   void OnRefusal(MonotonicTime now) { heard_at_ = now; }
 
-  // Time of the last bytes from any broker, as of the last statistics or
-  // refusal.
-  MonotonicTime heard_at() const { return heard_at_; }
+  // Time of the last answer of any broker.
+  MonotonicTime heard_at() const {
+    return std::max(heard_at_, answer_->at().value_or(MonotonicTime()));
+  }
+  // Brokers with an open connection, as of the last statistics; or one, that
+  // has answered since.
+  size_t brokers_up() const;
 
  private:
   static constexpr std::chrono::seconds kAskAfter{3};
@@ -58,8 +70,12 @@ class BrokerLiveness {
 
   rd_kafka_t* client_;
   rd_kafka_queue_t* queue_;
-  std::set<int32_t> asked_;  // node ids; at most kMaxAsked
-  MonotonicTime heard_at_{};
+  std::shared_ptr<const LastAnswer> answer_;
+  size_t brokers_up_ = 0;          // of the statistics,
+  std::vector<int32_t> nodes_up_;  // likewise,
+  MonotonicTime statistics_at_{};  // which are of this time
+  std::set<int32_t> asked_;        // node ids; at most kMaxAsked
+  MonotonicTime heard_at_{};       // by other signs than an answer
 };
 
 }  // namespace walpost

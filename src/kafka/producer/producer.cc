@@ -43,10 +43,13 @@ int DescriptorsOf(const std::string& brokers) {
 }  // namespace
 
 Producer::Producer(asio::any_io_executor executor, rd_kafka_t* client,
-                   CredentialReloader credentials, RecordReports& reports,
-                   std::function<void()> on_drained, ClusterState* state)
+                   std::shared_ptr<const LastAnswer> answer,
+                   TopicCache::Limit limit, CredentialReloader credentials,
+                   RecordReports& reports, std::function<void()> on_drained,
+                   ClusterState* state)
     : topics_(std::make_shared<TopicCache>(
-          client, state == nullptr ? own_offsets_ : state->offsets)),
+          client, state == nullptr ? own_offsets_ : state->offsets,
+          std::move(limit))),
       client_(client),
       queue_(rd_kafka_queue_get_main(client)),
       credentials_(std::move(credentials)),
@@ -54,7 +57,8 @@ Producer::Producer(asio::any_io_executor executor, rd_kafka_t* client,
       on_drained_(std::move(on_drained)),
       eventfd_(executor),
       close_timer_(executor),
-      liveness_(client, queue_.get()),
+      tick_timer_(executor),
+      liveness_(client, queue_.get(), std::move(answer)),
       creator_(client, queue_.get()) {
   if (state != nullptr) {
     topic_identity_.emplace(client, queue_.get(), state->topics);
@@ -68,6 +72,7 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
   WALPOST_RETURN_IF_ERROR(RequireDescriptors(DescriptorsOf(options.brokers)));
   CredentialReloader credentials(options);
   WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(options));
+  std::shared_ptr<const LastAnswer> answer = LastAnswer::Watch(conf.get());
   std::shared_ptr<const InDoubtRequests> unanswered;
   if (!options.transactional_id.empty()) {
     unanswered = InDoubtRequests::Watch(conf.get());
@@ -80,9 +85,10 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
         fmt::format("kafka.properties: {}", reason));
   }
   (void)conf.release();  // librdkafka owns it now
-  std::unique_ptr<Producer> producer(
-      new Producer(executor, client, std::move(credentials), reports,
-                   std::move(on_drained), state));
+  std::unique_ptr<Producer> producer(new Producer(
+      executor, client, std::move(answer),
+      {options.max_topics, options.own_topics}, std::move(credentials), reports,
+      std::move(on_drained), state));
   producer->probed_topic_ = options.probed_topic;
   producer->checkpoint_topic_ = options.checkpoint_topic;
   producer->connection_diagnosis_ = ConnectionDiagnosis(options.brokers);
@@ -118,6 +124,7 @@ absl::Status Producer::ListenOnEventFd() {
   // An event queued before this gives no wake-up: check once.
   DrainReports();
   WaitForReports();
+  WaitForTick();
   return absl::OkStatus();
 }
 
@@ -261,12 +268,14 @@ void Producer::StartTransactionOver() {
 
 SinkHealth Producer::Health() {
   SinkHealth health;
-  health.brokers_up = statistics_.brokers_up;
+  health.brokers_up = liveness_.brokers_up();
   health.heard_at = liveness_.heard_at();
   health.trouble = connection_diagnosis_.advice();
   health.missing_topic = statistics_.unknown_topic;
   health.topic_refusal = creator_.RefusalOf(statistics_.unknown_topic);
   health.cluster_id = cluster_id();
+  health.topics = topics_->size();
+  health.max_topics = topics_->limit();
   const auto hidden = hidden_ == nullptr ? std::nullopt : hidden_->Longest();
   if (!hidden) return health;
   const auto& [place, wait] = *hidden;
@@ -293,9 +302,10 @@ void Producer::Close(MonotonicTime deadline, std::function<void()> closed) {
 asio::awaitable<void> Producer::CloseBy(MonotonicTime deadline) {
   constexpr std::chrono::milliseconds kPoll{10};
   constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+  bool purged = false;
   closed_ = true;
   eventfd_.cancel();
-  bool purged = false;
+  tick_timer_.cancel();
   // Records of a transaction that is not committed are void.
   if (transactions_) {
     transactions_->Abandon(kAbortLimit);

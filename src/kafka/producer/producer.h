@@ -38,6 +38,7 @@
 #include "kafka/client/connection_diagnosis.h"
 #include "kafka/client/credential_reloader.h"
 #include "kafka/client/handles.h"
+#include "kafka/client/last_answer.h"
 #include "kafka/client/producer_options.h"
 #include "kafka/producer/acknowledgement_check.h"
 #include "kafka/producer/broker_liveness.h"
@@ -100,6 +101,7 @@ class Producer final : public Sink {
 
  private:
   Producer(boost::asio::any_io_executor executor, rd_kafka_t* client,
+           std::shared_ptr<const LastAnswer> answer, TopicCache::Limit limit,
            CredentialReloader credentials, RecordReports& reports,
            std::function<void()> on_drained, ClusterState* state);
 
@@ -111,6 +113,9 @@ class Producer final : public Sink {
   bool DrainReports();
   size_t HandleEvent(rd_kafka_event_t* event);
   void HandleStatistics(const char* json);
+  // Looks after the brokers about once a second.
+  void WaitForTick();
+  void Tick();
   void HandleLog(rd_kafka_event_t* event);
   size_t HandleDeliveryReports(rd_kafka_event_t* event);
   void HandleDeliveryReport(const rd_kafka_message_t& message, WallTime now);
@@ -134,6 +139,7 @@ class Producer final : public Sink {
   std::function<void()> on_drained_;
   boost::asio::posix::stream_descriptor eventfd_;
   boost::asio::steady_timer close_timer_;
+  boost::asio::steady_timer tick_timer_;
   ProducerStatistics statistics_;
   BrokerLiveness liveness_;
   TopicCreator creator_;

@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr int kMaxBrokerlessReports = 3;
+constexpr int kMaxBrokerlessReports = 2;
 constexpr size_t kReportsPerTurn = 4096;
 constexpr size_t kReportsPerRead = 512;
 constexpr uint64_t kWakeUp = 1;
@@ -131,33 +131,42 @@ bool Producer::HandleTransactionError(std::string_view text) {
 // coordinator refers to one, that one stays, but nothing connects to it.
 void Producer::HandleStatistics(const char* json) {
   statistics_ = ParseProducerStatistics(json);
-  std::string topic = topics_->AnyTopic();
-  if (topic.empty() && topic_identity_) topic = topic_identity_->AnyTopic();
-  if (topic.empty()) topic = probed_topic_;
-  liveness_.OnStatistics(statistics_, Clock::now(), topic);
-  if (statistics_.brokers_up > 0) {
-    connection_diagnosis_.OnUp(statistics_.nodes_up);
-  }
-  if (!statistics_.unknown_topic.empty()) {
-    creator_.Probe(statistics_.unknown_topic, Clock::now());
-  }
-  if (statistics_.brokers_up > 0 && topic_identity_) {
-    topic_identity_->OnTick(topics_->Acknowledged(), Clock::now());
-  }
-  if (statistics_.brokers_up > 0 && last_stable_offsets_) {
-    last_stable_offsets_->OnTick(Clock::now());
-  }
+  liveness_.OnStatistics(statistics_, Clock::now());
   const bool has_no_broker = statistics_.is_brokerless ||
                              (statistics_.has_coordinator_only && queued() > 0);
   brokerless_reports_ = has_no_broker ? brokerless_reports_ + 1 : 0;
-  const char* reason = nullptr;
-  if (credentials_.are_stale()) reason = "its credentials have changed";
-  if (brokerless_reports_ >= kMaxBrokerlessReports) {
-    reason = "it has dropped all of its brokers";
-  }
-  if (reason == nullptr) return;
+  if (brokerless_reports_ < kMaxBrokerlessReports) return;
   brokerless_reports_ = 0;
-  reports_.OnSinkFailed(absl::AbortedError(reason));
+  reports_.OnSinkFailed(
+      absl::AbortedError("it has dropped all of its brokers"));
+}
+
+void Producer::WaitForTick() {
+  constexpr std::chrono::seconds kInterval{1};
+  tick_timer_.expires_after(kInterval);
+  tick_timer_.async_wait([this](boost::system::error_code error) {
+    if (error || closed_) return;
+    Tick();
+    WaitForTick();
+  });
+}
+
+void Producer::Tick() {
+  const MonotonicTime now = Clock::now();
+  std::string topic = topics_->AnyTopic();
+  if (topic.empty() && topic_identity_) topic = topic_identity_->AnyTopic();
+  if (topic.empty()) topic = probed_topic_;
+  liveness_.OnTick(now, topic);
+  if (!statistics_.unknown_topic.empty()) {
+    creator_.Probe(statistics_.unknown_topic, now);
+  }
+  if (liveness_.brokers_up() > 0) {
+    connection_diagnosis_.OnUp(statistics_.nodes_up);
+    if (topic_identity_) topic_identity_->OnTick(topics_->Acknowledged(), now);
+    if (last_stable_offsets_) last_stable_offsets_->OnTick(now);
+  }
+  if (!credentials_.are_stale()) return;
+  reports_.OnSinkFailed(absl::AbortedError("its credentials have changed"));
 }
 
 size_t Producer::HandleDeliveryReports(rd_kafka_event_t* event) {

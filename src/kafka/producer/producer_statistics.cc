@@ -15,7 +15,7 @@ namespace {
 //   $.brokers                                   {}
 //   $.brokers.*.state                           "UP", "INIT" (not connecting)
 //   $.brokers.*.source                          not "logical"
-//   $.brokers.*.nodeid, .rxidle                 of these; -1: none
+//   $.brokers.*.nodeid                          of these; -1: none
 //   $.topics.NAME.partitions["-1"].msgq_cnt     not 0
 //
 // Records whose topic has no partitions wait in partition -1.
@@ -42,7 +42,6 @@ class Finder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Finder> {
     is_source_ = is_of_broker && key == "source";
     number_ = nullptr;
     if (is_of_broker && key == "nodeid") number_ = &broker_.node;
-    if (is_of_broker && key == "rxidle") number_ = &broker_.receive_idle;
     is_queued_ = false;
     if (in_topics_) TopicKey(key);
     return true;
@@ -87,7 +86,6 @@ class Finder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Finder> {
     bool is_connecting = false;  // or is up, or tries again
     bool is_logical = false;     // a further connection to one of the others
     int64_t node = -1;
-    int64_t receive_idle = -1;  // microseconds
   };
 
   void EndBroker() {
@@ -103,9 +101,6 @@ class Finder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Finder> {
     if (broker.node >= 0) {
       found_.nodes_up.push_back(static_cast<int32_t>(broker.node));
     }
-    if (broker.receive_idle < 0) return;
-    const std::chrono::microseconds idle(broker.receive_idle);
-    found_.silent_for = std::min(found_.silent_for.value_or(idle), idle);
   }
 
   void TopicKey(std::string_view key) {

@@ -1,10 +1,8 @@
 // Brokers and topics in librdkafka's statistics.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,8 +14,6 @@ struct ProducerStatistics {
   size_t brokers_up = 0;
   // Node ids of these brokers, as far as known.
   std::vector<int32_t> nodes_up;
-  // Time since one of them last sent data; nullopt: none has.
-  std::optional<std::chrono::microseconds> silent_for;
   // The client knows no broker, not even a bootstrap server.
   bool is_brokerless = false;
   // It is connected to the coordinator of its transactions, and neither
