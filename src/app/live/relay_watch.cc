@@ -35,6 +35,18 @@ EventPlace Relay::PlaceOf(const Position& position) const {
           position};
 }
 
+void Relay::ApplyPause(const std::optional<PauseRecord>& record) {
+  if (!session_.OnPauseRecord(record)) return;
+  if (const auto pause = pause_gate_.pause()) {
+    spdlog::warn(
+        "paused {}: nothing is sent until somebody runs walpost resume -c FILE",
+        DescribePause(*pause));
+  } else if (record) {
+    spdlog::info("resumed by {}", record->by);
+  }
+  source_.OnProgress();
+}
+
 // Ignores decisions about other events, and about another history.
 void Relay::ApplyDecision(const std::vector<EventDecision>& decisions) {
   const std::optional<BlockedEvent> stoppage = sender_.stoppage();
@@ -55,6 +67,7 @@ void Relay::ApplyDecision(const std::vector<EventDecision>& decisions) {
 
 void Relay::OnSlotReport(const SlotReport& report) {
   slot_report_ = report;
+  ApplyPause(report.pause);
   ApplyDecision(report.decisions);
   if (report.gap) session_.OnGap(*report.gap);
   LeaveOldPrimary(report.timeline);
