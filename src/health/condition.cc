@@ -136,7 +136,8 @@ Found OfPause(const RelaySigns& signs) {
   return Condition{
       is_at_risk ? RelayState::kAtRisk : RelayState::kPaused,
       Permanence::kOperator, is_at_risk ? Part::kWal : Part::kPause,
-      fmt::format("paused {}{}. To go on: walpost resume -c FILE{}", what, kept,
+      fmt::format("{}{}{}. To go on: walpost resume -c FILE{}",
+                  is_at_risk ? "paused " : "", what, kept,
                   is_at_risk ? ", or raise max_slot_wal_keep_size" : ""),
       Shorten("paused " + what)};
 }

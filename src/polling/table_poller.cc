@@ -252,13 +252,8 @@ asio::awaitable<absl::Status> TablePoller::LookAtPause() {
       ReadTableCommentSql(connection_.raw(), table_options_.name);
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection_.Query(sql));
   const std::optional<PauseRecord> record = FindTablePause(rows.Text(0, 0));
-  if (!pause_gate_.Observe(record)) co_return absl::OkStatus();
-  if (pause_gate_.is_paused()) {
-    spdlog::warn(
-        "table {}: paused {}: no row is claimed until somebody runs walpost "
-        "resume -c FILE",
-        report().table, DescribePause(*record));
-  } else if (record) {
+  const bool has_changed = pause_gate_.Observe(record);
+  if (has_changed && record && !record->is_paused) {
     spdlog::info("table {}: resumed by {}", report().table, record->by);
   }
   co_return absl::OkStatus();

@@ -2,6 +2,8 @@
 on, from exactly where they were (P1, P2, P3, P5)."""
 
 import json
+import os
+import signal
 import time
 
 import pytest
@@ -30,7 +32,7 @@ def _resume(relay):
 
 
 def _wait_paused(relay):
-    return relay.wait_unready("^paused .*by alice since .*OPS-7")
+    return relay.wait_unready("^paused: by alice since .*OPS-7")
 
 
 def _count(kafka, topics):
@@ -56,7 +58,7 @@ def test_p1_p2_p3_p5_events_wait_while_paused_and_go_on_from_there(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics, postgres={
         "wal_sender_timeout": f"{_TIMEOUT_S}s"}).run()
-    with Load(outbox, seed=1, pause=0.002) as load:
+    with Load(outbox, seed=1, pause=0.02) as load:
         relay.wait_acknowledged(200)
         begun = time.monotonic()
         said = _pause(relay)
@@ -76,7 +78,7 @@ def test_p1_p2_p3_p5_events_wait_while_paused_and_go_on_from_there(
         assert relay.metric('walpost_state{state="paused"}') == 1
         assert "keeps the WAL" in relay.get("/readyz")[1]
         shown = relay.verb("status")
-        assert shown.returncode == 1 and "paused by alice" in shown.stdout
+        assert shown.returncode == 1 and "by alice since" in shown.stdout
         checked = relay.verb("check").stdout
         assert f"slot {database.name} is paused by alice" in checked, checked
         assert "walpost resume -c " in checked
@@ -97,7 +99,7 @@ def test_p1_p2_p3_p5_events_wait_while_paused_and_go_on_from_there(
 def test_p1_it_stays_paused_over_a_restart(end, walpost, database, kafka,
                                            outbox, topics):
     relay = walpost(database, kafka, topics).run()
-    with Load(outbox, seed=2, pause=0.002):
+    with Load(outbox, seed=2, pause=0.02):
         relay.wait_acknowledged(100)
         _pause(relay)
         if end == "stop":
@@ -119,11 +121,13 @@ def test_p1_it_stays_paused_over_a_restart(end, walpost, database, kafka,
 def test_a_first_start_while_paused_sends_nothing(
         snapshot, walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics,
-                    **({"snapshot": "initial"} if snapshot else {}))
+                    **({"snapshot": "initial", "outbox": {"tables": [
+                        {"name": "public.outbox", "order_by": "sequence"}]}}
+                       if snapshot else {}))
     ids = [outbox.insert("order", "k", str(n)) for n in range(3 * snapshot)]
     assert relay.verb("init").returncode == 0
     assert "on record" in _pause(relay)
-    ids += [outbox.insert("order", "k", "x")]
+    ids += [outbox.insert("order", "k", "9")]
     relay.start()
     _wait_paused(relay)
     assert _assert_quiet(relay, kafka, topics) == 0
@@ -140,11 +144,12 @@ def test_p1_p3_a_standby_that_takes_over_is_paused(walpost, database, kafka,
     second = walpost(database, kafka, topics).start()
     wait_until(lambda: second.get("/readyz")[1].startswith("standby"),
                "the second one to be a standby")
-    with Load(outbox, seed=3, pause=0.002):
+    with Load(outbox, seed=3, pause=0.02):
         first.wait_acknowledged(100)
         _pause(first)
         assert second.get("/readyz")[1].startswith("standby")
-        assert second.metric("walpost_paused") == 1
+        wait_until(lambda: second.metric("walpost_paused") == 1,
+                   "the standby to see it, too")
         first.kill()
         _wait_paused(second)
         _assert_quiet(second, kafka, topics)
@@ -174,7 +179,7 @@ def test_p10_a_shutdown_of_postgres_is_not_held_up(
         mode, walpost, own_postgres, own_database, kafka, topics):
     outbox = Outbox(own_database, topics)
     relay = walpost(own_database, kafka, topics).run()
-    with Load(outbox, seed=4, pause=0.002) as load:
+    with Load(outbox, seed=4, pause=0.02) as load:
         relay.wait_acknowledged(100)
         _pause(relay)
         _wait_paused(relay)
@@ -204,7 +209,7 @@ def test_who_does_not_own_the_publication_gets_the_sql(
     assert relay.get("/readyz")[0] == 200
     sql = said.stderr[said.stderr.index("COMMENT ON PUBLICATION"):].strip()
     database.execute(sql.replace("%", "%%"))
-    relay.wait_unready("^paused by alice since .*it's late")
+    relay.wait_unready("^paused: by alice since .*it's late")
     assert outbox.insert("order", "k", "1")
     said = relay.verb("resume")
     assert said.returncode == 3, said.stdout
@@ -226,14 +231,16 @@ def test_a_record_that_vanishes_or_is_not_seen_does_not_resume(
     database.execute("comment on publication walpost is null")
     outbox.insert("order", "k", "1")
     assert _assert_quiet(relay, kafka, topics, 5) == 0
-    # The session beside the stream is gone, and comes not back.
-    database.execute("alter role shop connection limit 0; select "
-                     "pg_terminate_backend(pid) from pg_stat_activity where "
-                     "application_name like 'walpost:%%:side' and datname = "
-                     "%s", (database.name,))
-    assert _assert_quiet(relay, kafka, topics, 5) == 0
-    assert relay.get("/readyz")[1].startswith("paused by alice")
-    database.execute("alter role shop connection limit -1")
+    # The session beside the stream does not answer any more.
+    side = database.value(
+        "select pid from pg_stat_activity where application_name like "
+        "'walpost:%%:side' and datname = %s", (database.name,))
+    os.kill(side, signal.SIGSTOP)
+    try:
+        assert _assert_quiet(relay, kafka, topics, 5) == 0
+        assert relay.get("/readyz")[1].startswith("paused: by alice")
+    finally:
+        os.kill(side, signal.SIGCONT)
     database.execute("comment on publication walpost is %s", (comment,))
     _resume(relay)
     relay.wait_ready()
@@ -245,21 +252,21 @@ def test_p5_exactly_once_is_paused_in_the_middle_of_a_transaction(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics,
                     **once(topics, transaction_boundary="source")).run()
-    with Load(outbox, seed=5, pause=0.002):
+    with Load(outbox, seed=5, pause=0.02):
         relay.wait_acknowledged(100)
         database.execute(
             "insert into outbox (aggregate_type, aggregate_id, payload, "
             "sequence) select 'bulk', 'b-' || n, to_jsonb(n), 1 "
-            "from generate_series(1, 300000) n")
+            "from generate_series(1, 60000) n")
         sent = relay.metric("walpost_produced_records_total")
         wait_until(lambda: relay.metric("walpost_produced_records_total")
-                   > sent + 5000, "the large transaction to be on its way")
+                   > sent + 2000, "the large transaction to be on its way")
         _pause(relay)
         _wait_paused(relay)
         wait_until(lambda: not json.loads(relay.get("/status")[1])[
             "kafka_transaction_open_seconds"], "no open transaction")
         _assert_quiet(relay, kafka, topics)
-        assert KafkaReader(kafka.bootstrap).size(topics + "bulk") < 300000
+        assert KafkaReader(kafka.bootstrap).size(topics + "bulk") < 60000
         _resume(relay)
     judge_once(outbox, kafka, relay)
 
@@ -284,6 +291,7 @@ def _polled(strategy, database):
         sections["polling"]["strategy"] = strategy
         del table["state"]
         database.execute(
+            "create index on outbox (sequence); "
             "create table sent as table outbox; create function keep() "
             "returns trigger language plpgsql as $$ begin insert into sent "
             "select old.*; return null; end $$; create trigger keep after "

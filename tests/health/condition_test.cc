@@ -101,7 +101,7 @@ const std::vector<Row>& Rows() {
          signs.checkpoint_trouble = absl::FailedPreconditionError("no right");
        }},
       {"paused", "wal", kOperator, RelayState::kPaused,
-       "paused by alice since 1970-01-01T00:00:00Z: upgrade. Meanwhile "
+       "by alice since 1970-01-01T00:00:00Z: upgrade. Meanwhile "
        "Postgres keeps the WAL for slot orders: 0 MiB",
        "",
        [](RelaySigns& signs) {
@@ -353,7 +353,7 @@ TEST(ConditionTest, PausedTablesAreNamedAndKeepNoWal) {
   signs.pause = PauseRecord{true, "alice", WallTime(), "upgrade"};
   signs.paused_tables = "public.outbox ";
   EXPECT_EQ(Diagnose(signs).reason,
-            "paused public.outbox by alice since 1970-01-01T00:00:00Z: "
+            "public.outbox by alice since 1970-01-01T00:00:00Z: "
             "upgrade. To go on: walpost resume -c FILE");
 }
 

@@ -37,13 +37,7 @@ EventPlace Relay::PlaceOf(const Position& position) const {
 
 void Relay::ApplyPause(const std::optional<PauseRecord>& record) {
   if (!session_.OnPauseRecord(record)) return;
-  if (const auto pause = pause_gate_.pause()) {
-    spdlog::warn(
-        "paused {}: nothing is sent until somebody runs walpost resume -c FILE",
-        DescribePause(*pause));
-  } else if (record) {
-    spdlog::info("resumed by {}", record->by);
-  }
+  if (record && !record->is_paused) spdlog::info("resumed by {}", record->by);
   source_.OnProgress();
 }
 
