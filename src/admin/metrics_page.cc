@@ -18,7 +18,7 @@ using prometheus::MetricType;
 constexpr RelayState kStates[] = {
     RelayState::kStarting,   RelayState::kStandby,  RelayState::kStreaming,
     RelayState::kCatchingUp, RelayState::kDegraded, RelayState::kAtRisk,
-    RelayState::kStuck,      RelayState::kDraining};
+    RelayState::kPaused,     RelayState::kStuck,    RelayState::kDraining};
 
 // Values of pg_replication_slots.wal_status.
 constexpr std::string_view kWalStatuses[] = {"reserved", "extended",
@@ -55,6 +55,9 @@ void AddState(const RelayStatus& status, std::string_view version,
   if (!status.reason_code.empty()) {
     page.OneOfMany("reason_code", status.reason_code, true);
   }
+  page.Gauge("walpost_paused",
+             "1 while an operator has paused the slot, or a polled table.",
+             uint64_t{status.pause.has_value()});
   page.Gauge("walpost_ready", "1 if /readyz answers 200, else 0.",
              uint64_t{IsReady(status.state)});
   page.Gauge("walpost_in_state_seconds", "Seconds since the state changed.",

@@ -80,6 +80,22 @@ void AddStoppage(const std::optional<BlockedEvent>& stoppage,
   json.Add("stopped_event_digest", digest);
 }
 
+// On record; nulls if it is not paused.
+void AddPause(const std::optional<PauseRecord>& pause, JsonObjectWriter& json) {
+  std::optional<std::string> by;
+  std::optional<std::string> at;
+  std::optional<std::string> why;
+  if (pause) {
+    by = pause->by;
+    at = PausedAt(*pause);
+    why = pause->why;
+  }
+  json.Add("paused", pause.has_value());
+  json.Add("paused_by", by);
+  json.Add("paused_at", at);
+  json.Add("pause_reason", why);
+}
+
 void AddCheckpoint(const RelayStatus& status, JsonObjectWriter& json) {
   json.Add("checkpoint_store", status.checkpoint_store);
   std::optional<Lsn> lsn;
@@ -189,6 +205,7 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
   json.Add("in_state_seconds", status.in_state_for);
   json.Add("reason_code", status.reason_code);
   AddStoppage(status.stoppage, json);
+  AddPause(status.pause, json);
 
   json.Add("slot", status.slot);
   json.Add("system_identifier", status.system_identifier);

@@ -79,6 +79,8 @@ int Main(int argc, char** argv) {
   AddVerify(app, exit_code);
   AddReplay(app, exit_code);
   AddRecover(app, exit_code);
+  AddPause(app, exit_code);
+  AddResume(app, exit_code);
   AddSkip(app, exit_code);
   AddDeadLetter(app, exit_code);
   AddDeadLetters(app, exit_code);

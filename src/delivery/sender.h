@@ -151,6 +151,11 @@ class Sender final : public SinkListener {
     commits_whole_ = boundary == Boundary::kSource;
   }
   void OnCommitted(WallTime now);
+  // A part of a source transaction that must be committed as a whole was sent.
+  bool IsInsideWholeTransaction() const {
+    return commits_whole_ && !is_between_transactions_ &&
+           uncommitted_records_ > 0;
+  }
 
   // Offers again the records that a sink did not take.
   void RetryHeld() { held_.reset(); }

@@ -119,6 +119,29 @@ Found OfForbiddenCheckpoint(const RelaySigns& signs) {
   return OfCheckpoint(signs, Permanence::kOperator);
 }
 
+// The state is that of the WAL budget, once that is nearly exhausted.
+Found OfPause(const RelaySigns& signs) {
+  if (!signs.pause || signs.is_behind_another()) return std::nullopt;
+  const std::string what =
+      fmt::format("{}{}", signs.paused_tables, DescribePause(*signs.pause));
+  std::string kept;
+  if (!signs.slot.empty()) {
+    kept = fmt::format(
+        ". Meanwhile Postgres keeps the WAL for slot {}: {} MiB of {} MiB that "
+        "it may",
+        signs.slot, signs.retained_wal_bytes >> 20,
+        signs.wal_budget_bytes >> 20);
+  }
+  const bool is_at_risk = signs.wal_budget_level == WalBudget::Level::kAtRisk;
+  return Condition{
+      is_at_risk ? RelayState::kAtRisk : RelayState::kPaused,
+      Permanence::kOperator, is_at_risk ? Part::kWal : Part::kPause,
+      fmt::format("{}{}{}. To go on: walpost resume -c FILE{}",
+                  is_at_risk ? "paused " : "", what, kept,
+                  is_at_risk ? ", or raise max_slot_wal_keep_size" : ""),
+      Shorten("paused " + what)};
+}
+
 // ---- Outages: of Postgres, of Kafka, of a store.
 
 RelayState NotYet(const RelaySigns& signs) {
@@ -392,6 +415,7 @@ constexpr Found (*kBySeverity[])(const RelaySigns&) = {
     OfStoppage,
     OfFailure,
     OfForbiddenCheckpoint,
+    OfPause,
     OfLostSource,
     OfSilence,
     OfStandbys,

@@ -20,7 +20,16 @@ enum class Permanence {
 };
 
 // What it is about. Of one part, the worst condition explains the others.
-enum class Part { kSlot, kPublication, kEvent, kSource, kSink, kStore, kWal };
+enum class Part {
+  kSlot,
+  kPublication,
+  kEvent,
+  kPause,
+  kSource,
+  kSink,
+  kStore,
+  kWal
+};
 
 struct Condition {
   RelayState state = RelayState::kStuck;

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "base/lsn.h"
+#include "checkpoint/pause_record.h"
 #include "delivery/blocked_event.h"
 #include "delivery/gap.h"
 #include "health/parking_report.h"
@@ -24,6 +25,9 @@ struct RelaySigns {
   bool draining = false;
   // Latched; or seen beside the stream, while there is none.
   std::optional<Gap> gap;
+  // An operator has paused it; and, if it polls, these tables.
+  std::optional<PauseRecord> pause;
+  std::string paused_tables;
   // From the pipeline.
   Lsn confirmed;
   std::optional<BlockedEvent> stoppage;

@@ -16,6 +16,8 @@ std::string_view ToString(RelayState state) {
       return "degraded";
     case RelayState::kAtRisk:
       return "at risk";
+    case RelayState::kPaused:
+      return "paused";
     case RelayState::kStuck:
       return "stuck";
     case RelayState::kDraining:
@@ -33,6 +35,7 @@ bool IsReady(RelayState state) {
       return true;
     case RelayState::kStarting:
     case RelayState::kAtRisk:
+    case RelayState::kPaused:
     case RelayState::kStuck:
     case RelayState::kDraining:
       return false;

@@ -13,6 +13,7 @@
 #include "base/lsn.h"
 #include "base/time.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/pause_record.h"
 #include "delivery/blocked_event.h"
 #include "delivery/delivery_counters.h"
 #include "delivery/latency_histogram.h"
@@ -33,12 +34,13 @@ enum class RelayState {
   kDegraded,    // streaming, but some keys wait for an operator
   kAtRisk,      // streaming, but the server keeps so much WAL for us that the
                 // slot may soon be lost, or the disk full
+  kPaused,      // nothing is sent until an operator resumes it
   kStuck,       // nothing is sent until somebody or something changes
   kDraining,    // was asked to stop
 };
 
 // "starting", "standby", "streaming", "catching up", "degraded",
-// "at risk", "stuck", "draining".
+// "at risk", "paused", "stuck", "draining".
 std::string_view ToString(RelayState state);
 
 // True if an instance in this state is doing its job.
@@ -51,6 +53,8 @@ struct RelayStatus {
   std::chrono::seconds in_state_for{0};
   std::string reason_code;               // of the reason, if it has one
   std::optional<BlockedEvent> stoppage;  // the event that stops the flow
+
+  std::optional<PauseRecord> pause;  // on record; nullopt: not paused
 
   std::string slot;
   std::string system_identifier;

@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "polling/polling_check.h"
+#include "postgres/catalog/publication_comment.h"
 #include "postgres/catalog/table_rows.h"
 #include "postgres/connect/quote.h"
 #include "spdlog/spdlog.h"
@@ -25,6 +26,8 @@ namespace {
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr seconds kReportInterval{5};
+// Interval for looking whether an operator has paused the table.
+constexpr seconds kPauseInterval{2};
 // Interval at which a standby tries to get the table.
 constexpr milliseconds kStandbyInterval{500};
 // Pause while there is no producer to send to, or no room.
@@ -138,7 +141,7 @@ asio::awaitable<absl::Status> TablePoller::Session() {
   ++sessions_;
   ready_ = true;
   if (connection_.can_store()) trouble_ = absl::OkStatus();
-  report_at_ = Clock::now();
+  report_at_ = look_at_pause_at_ = Clock::now();
   spdlog::info("table {}: polling in the order of column {}", report().table,
                rows_.table().order);
   while (status.ok() && !is_done()) {
@@ -204,8 +207,12 @@ asio::awaitable<absl::Status> TablePoller::Turn() {
     if (!status.ok()) co_return status;
     now = Clock::now();
   }
-  if (stopping_ || !polling_sender_.WantsRows(now) ||
-      now < strategy_->take_at()) {
+  if (now >= look_at_pause_at_ && strategy_->may_report()) {
+    status = co_await LookAtPause();
+    if (!status.ok()) co_return status;
+    now = Clock::now();
+  }
+  if (!MayTake(now) || now < strategy_->take_at()) {
     co_return absl::OkStatus();
   }
   co_return co_await strategy_->Take();
@@ -213,8 +220,10 @@ asio::awaitable<absl::Status> TablePoller::Turn() {
 
 MonotonicTime TablePoller::NextTurn(MonotonicTime now) const {
   MonotonicTime next = std::min(purge_at(), strategy_->settle_at());
-  if (strategy_->may_report()) next = std::min(next, report_at_);
-  if (stopping_) return next;
+  if (strategy_->may_report()) {
+    next = std::min({next, report_at_, look_at_pause_at_});
+  }
+  if (stopping_ || !pause_gate_.may_send()) return next;
   if (!polling_sender_.WantsRows(now))
     return std::min(next, now + kNotReadyPause);
   return std::min(next, strategy_->take_at());
@@ -234,6 +243,19 @@ asio::awaitable<absl::Status> TablePoller::Report() {
     reading.age = milliseconds(static_cast<int64_t>(age * 1e3));
   }
   gauge_.OnReading(reading, Clock::now());
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> TablePoller::LookAtPause() {
+  look_at_pause_at_ = Clock::now() + kPauseInterval;
+  const std::string sql =
+      ReadTableCommentSql(connection_.raw(), table_options_.name);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection_.Query(sql));
+  const std::optional<PauseRecord> record = FindTablePause(rows.Text(0, 0));
+  const bool has_changed = pause_gate_.Observe(record);
+  if (has_changed && record && !record->is_paused) {
+    spdlog::info("table {}: resumed by {}", report().table, record->by);
+  }
   co_return absl::OkStatus();
 }
 

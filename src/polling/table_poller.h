@@ -16,9 +16,11 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
+#include "checkpoint/pause_gate.h"
 #include "outbox/options.h"
 #include "polling/backlog_gauge.h"
 #include "polling/polling_options.h"
@@ -64,6 +66,8 @@ class TablePoller {
   // first time.
   absl::Status trouble() const;
   const PolledTableReport& report() const { return gauge_.report(); }
+  // An operator has paused the table; nullopt: no.
+  std::optional<PauseRecord> pause() const { return pause_gate_.pause(); }
   uint64_t sessions() const { return sessions_; }
   const TableConnection& connection() const { return connection_; }
 
@@ -77,6 +81,12 @@ class TablePoller {
   boost::asio::awaitable<absl::Status> Turn();
   MonotonicTime NextTurn(MonotonicTime now) const;
   boost::asio::awaitable<absl::Status> Report();
+  // Reads whether an operator has paused the table.
+  boost::asio::awaitable<absl::Status> LookAtPause();
+  bool MayTake(MonotonicTime now) const {
+    return !stopping_ && pause_gate_.may_send() &&
+           polling_sender_.WantsRows(now);
+  }
   boost::asio::awaitable<void> WaitToReconnect(std::chrono::milliseconds wait);
   // Calls back the records in flight if it is time, and waits for that.
   boost::asio::awaitable<void> CallBackIfDue();
@@ -102,6 +112,8 @@ class TablePoller {
   bool ready_ = false;
   uint64_t sessions_ = 0;
   MonotonicTime report_at_{};
+  PauseGate pause_gate_;
+  MonotonicTime look_at_pause_at_{};
 };
 
 }  // namespace walpost

@@ -7,10 +7,12 @@ namespace walpost {
 GatedConsumer::GatedConsumer(WalProgress& progress,
                              const CheckpointWriter& checkpoints,
                              PassedOverRows& passed_over,
+                             const PauseGate& pause_gate,
                              TransactionBatcher* batcher)
     : progress_(progress),
       checkpoints_(checkpoints),
       passed_over_(passed_over),
+      pause_gate_(pause_gate),
       batcher_(batcher) {
   progress_.sender().TryAlone([batcher] {
     if (batcher != nullptr) batcher->OnWithdrawn();
@@ -27,8 +29,8 @@ EventConsumer::Offer GatedConsumer::OnEvent(const Event& event,
 
 EventConsumer::Offer GatedConsumer::Take(const Event& event,
                                          const absl::Status& mapped) {
+  if (!MayTake()) return Offer::kBackpressure;
   if (batcher_ == nullptr) return progress_.OnEvent(event, mapped);
-  if (!batcher_->MayTake()) return Offer::kBackpressure;
   const DeliveryCounters& counters = progress_.sender().counters();
   const uint64_t records = counters.produced;
   const uint64_t bytes = counters.value_bytes;

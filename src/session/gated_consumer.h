@@ -1,11 +1,12 @@
 // GatedConsumer: WalProgress, as the live stream sees it. An LSN is confirmed
 // only once its checkpoint is stored, and once it is on record which rows were
-// passed over before it. While a transaction of the sink is being committed,
-// nothing is taken.
+// passed over before it. Nothing is taken while a transaction of the sink is
+// being committed, nor while an operator has paused the slot.
 #pragma once
 
 #include "checkpoint/checkpoint_writer.h"
 #include "checkpoint/passed_over_rows.h"
+#include "checkpoint/pause_gate.h"
 #include "delivery/event_consumer.h"
 #include "delivery/transaction_batcher.h"
 #include "delivery/wal_progress.h"
@@ -18,7 +19,7 @@ class GatedConsumer final : public EventConsumer {
   // All outlive this object. `batcher`: nullptr if the sink has no
   // transactions.
   GatedConsumer(WalProgress& progress, const CheckpointWriter& checkpoints,
-                PassedOverRows& passed_over,
+                PassedOverRows& passed_over, const PauseGate& pause_gate,
                 TransactionBatcher* batcher = nullptr);
 
   // Has events noted in `sample`, which outlives this object.
@@ -39,11 +40,15 @@ class GatedConsumer final : public EventConsumer {
 
  private:
   Offer Take(const Event& event, const absl::Status& mapped);
-  bool MayTake() const { return batcher_ == nullptr || batcher_->MayTake(); }
+  bool MayTake() const {
+    return pause_gate_.may_send() &&
+           (batcher_ == nullptr || batcher_->MayTake());
+  }
 
   WalProgress& progress_;
   const CheckpointWriter& checkpoints_;
   PassedOverRows& passed_over_;
+  const PauseGate& pause_gate_;
   TransactionBatcher* batcher_;
   PublishedSample* sample_ = nullptr;
 };

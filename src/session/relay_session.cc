@@ -35,14 +35,15 @@ bool IsExpected(const absl::Status& failure) {
 RelaySession::RelaySession(Producing producing, milliseconds shutdown_timeout,
                            WalProgress& progress,
                            const CheckpointWriter& checkpoints,
-                           ContinuityState& continuity, WalStream& stream,
-                           uint64_t seed)
+                           ContinuityState& continuity, PauseGate& pause_gate,
+                           WalStream& stream, uint64_t seed)
     : producing_(producing),
       shutdown_timeout_(shutdown_timeout),
       progress_(progress),
       sender_(progress.sender()),
       checkpoints_(checkpoints),
       continuity_(continuity),
+      pause_gate_(pause_gate),
       stream_(stream),
       backoff_(Backoff::Options{}, seed) {}
 
@@ -267,6 +268,18 @@ void RelaySession::OnLost(const absl::Status& reason) {
   if (!stream_.is_open() || !lost_.ok()) return;
   lost_ = reason;
   stream_.Abandon();
+}
+
+// An open transaction of the sink would hide the records of all others for as
+// long as the pause lasts.
+bool RelaySession::OnPauseRecord(const std::optional<PauseRecord>& record) {
+  const bool has_changed = pause_gate_.Observe(record);
+  if (pause_gate_.is_paused() && sender_.IsInsideWholeTransaction()) {
+    sender_.OnSinkFailed(absl::CancelledError(
+        "paused within a transaction of the source, which Kafka gets whole"));
+    OnReports();
+  }
+  return has_changed;
 }
 
 // Most failures are over with the producer; not if an operator must act, or if

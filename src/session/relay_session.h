@@ -38,6 +38,7 @@
 #include "base/time.h"
 #include "checkpoint/checkpoint_writer.h"
 #include "checkpoint/continuity_state.h"
+#include "checkpoint/pause_gate.h"
 #include "delivery/gap.h"
 #include "delivery/wal_progress.h"
 #include "session/repeated_failure_detector.h"
@@ -75,7 +76,8 @@ class RelaySession {
   // All arguments outlive this object. `seed`: of the random waits.
   RelaySession(Producing producing, std::chrono::milliseconds shutdown_timeout,
                WalProgress& progress, const CheckpointWriter& checkpoints,
-               ContinuityState& continuity, WalStream& stream, uint64_t seed);
+               ContinuityState& continuity, PauseGate& pause_gate,
+               WalStream& stream, uint64_t seed);
 
   Action Begin();
   // The last action has ended so.
@@ -91,6 +93,11 @@ class RelaySession {
   void OnGap(const Gap& gap);
   // Something that the stream cannot do without is lost: stops it.
   void OnLost(const absl::Status& reason);
+  // What is on record about a pause was read; nullopt: nothing. Records in
+  // flight are still acknowledged, and a part of a source transaction that must
+  // be whole is given up. True: it has changed whether events may go; wake the
+  // stream.
+  bool OnPauseRecord(const std::optional<PauseRecord>& record);
   // Records have reached consumers: they were acknowledged, or, with
   // transactions, committed.
   void OnDelivered() { OnProgress(); }
@@ -160,6 +167,7 @@ class RelaySession {
   Sender& sender_;
   const CheckpointWriter& checkpoints_;
   ContinuityState& continuity_;
+  PauseGate& pause_gate_;
   WalStream& stream_;
 
   Do doing_ = Do::kEnd;

@@ -150,13 +150,23 @@ TEST(MetricsPageTest, ShowsEachCounter) {
 }
 
 TEST(MetricsPageTest, ShowsTheStateAsOneOfAll) {
-  EXPECT_THAT(Samples(SomePage()),
-              IsSupersetOf({"walpost_state{state=\"starting\"} 0",
-                            "walpost_state{state=\"streaming\"} 1",
-                            "walpost_state{state=\"catching up\"} 0",
-                            "walpost_state{state=\"stuck\"} 0",
-                            "walpost_state{state=\"draining\"} 0",
-                            "walpost_ready 1", "walpost_in_state_seconds 90"}));
+  EXPECT_THAT(
+      Samples(SomePage()),
+      IsSupersetOf({"walpost_state{state=\"starting\"} 0",
+                    "walpost_state{state=\"streaming\"} 1",
+                    "walpost_state{state=\"catching up\"} 0",
+                    "walpost_state{state=\"stuck\"} 0",
+                    "walpost_state{state=\"draining\"} 0", "walpost_paused 0",
+                    "walpost_ready 1", "walpost_in_state_seconds 90"}));
+}
+
+TEST(MetricsPageTest, IsNotReadyWhenPaused) {
+  RelayStatus status = SomeStatus();
+  status.state = RelayState::kPaused;
+  status.pause = PauseRecord{true, "alice", WallTime(), "upgrade"};
+  EXPECT_THAT(Samples(MetricsPage(status, SomeUsage(), "1.2.3")),
+              IsSupersetOf({"walpost_state{state=\"paused\"} 1",
+                            "walpost_paused 1", "walpost_ready 0"}));
 }
 
 TEST(MetricsPageTest, IsNotReadyWhenStuck) {

@@ -75,6 +75,7 @@ _BLOCKS = {
         "test_prune",
     ("docs/retention.md", "public.outbox: Kafka has deleted"):
         "test_kafka_deletes",
+    ("docs/operations.md", "walpost pause -c"): "test_pause_and_resume",
     ("docs/security.md", "postgres:\n  conninfo: >-\n    host=db"):
         "test_secured_postgres",
     ("docs/security.md", "postgres:\n  conninfo: >-\n    host=shop"):
@@ -426,6 +427,15 @@ def test_prune(walpost, database, kafka, topics):
     ran = relay.verb(*words)
     assert ran.returncode == 0, f"{ran.stdout}{ran.stderr}"
     assert database.value("select count(*) from outbox") == 0
+
+
+def test_pause_and_resume(walpost, database, kafka, outbox, topics):
+    relay = walpost(database, kafka, topics).run()
+    assert outbox
+    for words in _commands("docs/operations.md", "walpost pause -c"):
+        said = relay.verb(*words)
+        assert said.returncode == 0, said.stderr
+        assert f"slot {database.name}: {words[0]}" in said.stdout
 
 
 def test_dead_letters(walpost, database, kafka, outbox, topics):

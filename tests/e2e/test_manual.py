@@ -58,7 +58,7 @@ def test_the_page_has_every_verb_and_option(page):
 
 def test_bash_completes_verbs():
     assert set(_verbs()) < set(_complete())
-    assert _complete("re") == ["replay", "recover"]
+    assert _complete("re") == ["replay", "recover", "resume"]
 
 
 def test_bash_completes_the_options_of_a_verb():

@@ -100,6 +100,13 @@ const std::vector<Row>& Rows() {
          signs.checkpoint_failing_for = seconds(9);
          signs.checkpoint_trouble = absl::FailedPreconditionError("no right");
        }},
+      {"paused", "wal", kOperator, RelayState::kPaused,
+       "by alice since 1970-01-01T00:00:00Z: upgrade. Meanwhile "
+       "Postgres keeps the WAL for slot orders: 0 MiB",
+       "",
+       [](RelaySigns& signs) {
+         signs.pause = PauseRecord{true, "alice", WallTime(), "upgrade"};
+       }},
       {"no_postgres", "trouble", kMayPass, RelayState::kStuck,
        "connection refused", "",
        [](RelaySigns& signs) {
@@ -235,6 +242,7 @@ bool IsSilencedBy(const Row& row, const Row& other) {
                           other.name == "frozen_user";
   if (has_no_stream && NeedsStream(row)) return true;
   if (is_standby && row.group == "checkpoint") return true;
+  if (is_standby && row.name == "paused") return true;
   const bool streams_not = has_no_stream || other.group == "stream";
   return row.name == "wal_budget" && streams_not;
 }
@@ -321,6 +329,32 @@ TEST(ConditionTest, AGapIsNotNamedBehindItself) {
   signs.gap = Gap{kGapSlotLost, "slot orders is lost"};
   SetTrouble(signs, StatusOfGap(*signs.gap));
   EXPECT_EQ(Diagnose(signs).reason, "[slot_lost] slot orders is lost");
+}
+
+TEST(ConditionTest, TheWalBudgetIsShownOverAPause) {
+  RelaySigns signs = Healthy();
+  signs.pause = PauseRecord{true, "alice", WallTime(), ""};
+  EXPECT_THAT(Diagnose(signs).reason,
+              HasSubstr("To go on: walpost resume -c FILE"));
+  signs.wal_budget_level = WalBudget::Level::kAtRisk;
+  signs.retained_wal_bytes = uint64_t{900} << 20;
+  signs.wal_budget_bytes = uint64_t{1000} << 20;
+  const Diagnosis diagnosis = Diagnose(signs);
+  EXPECT_EQ(diagnosis.state, RelayState::kAtRisk);
+  EXPECT_THAT(diagnosis.reason, StartsWith("paused by alice"));
+  EXPECT_THAT(diagnosis.reason, HasSubstr("900 MiB of 1000 MiB"));
+  EXPECT_THAT(diagnosis.reason, HasSubstr("or raise max_slot_wal_keep_size"));
+  EXPECT_THAT(diagnosis.reason, Not(HasSubstr("also:")));
+}
+
+TEST(ConditionTest, PausedTablesAreNamedAndKeepNoWal) {
+  RelaySigns signs = Healthy();
+  signs.slot.clear();
+  signs.pause = PauseRecord{true, "alice", WallTime(), "upgrade"};
+  signs.paused_tables = "public.outbox ";
+  EXPECT_EQ(Diagnose(signs).reason,
+            "public.outbox by alice since 1970-01-01T00:00:00Z: "
+            "upgrade. To go on: walpost resume -c FILE");
 }
 
 TEST(ConditionTest, WalThatIsKeptIsNamedBehindAnOutage) {

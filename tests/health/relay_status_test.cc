@@ -18,6 +18,7 @@ TEST(RelayStatusTest, StatesHaveTheirNamesAndReadinessTellsTheTruth) {
       {RelayState::kStreaming, "streaming", true},
       {RelayState::kCatchingUp, "catching up", true},
       {RelayState::kAtRisk, "at risk", false},
+      {RelayState::kPaused, "paused", false},
       {RelayState::kStuck, "stuck", false},
       {RelayState::kDraining, "draining", false},
   };

@@ -27,6 +27,7 @@ class GatedConsumerTest : public ::testing::Test {
  protected:
   GatedConsumerTest() {
     sender_.SetSink(&sink_);
+    pause_gate_.Observe(std::nullopt);
     Checkpoint saved;
     saved.confirmed = Lsn(50);
     checkpoints_.Begin(saved);
@@ -58,7 +59,8 @@ class GatedConsumerTest : public ::testing::Test {
   CheckpointWriter checkpoints_{&store_, std::chrono::milliseconds(1),
                                 progress_, [] {}};
   PassedOverRows passed_over_{PassedOverRows::Kept::kOnRecord};
-  GatedConsumer consumer_{progress_, checkpoints_, passed_over_};
+  PauseGate pause_gate_;
+  GatedConsumer consumer_{progress_, checkpoints_, passed_over_, pause_gate_};
   MonotonicTime now_{std::chrono::hours(1)};
 };
 
@@ -136,6 +138,37 @@ TEST_F(GatedConsumerTest, DoesNotNoteRowsInAPartThatIsRepeated) {
   EXPECT_EQ(passed_over_.pending().Since(7), Lsn(100));
 }
 
+// ---- Pauses.
+
+TEST_F(GatedConsumerTest, NothingIsTakenWhilePaused) {
+  progress_.BeginStream(Lsn(50));
+  Deliver(100);
+  pause_gate_.Observe(PauseRecord{true, "alice", WallTime(), ""});
+  EXPECT_FALSE(consumer_.CanTake());
+  Event event;
+  event.position = {Lsn(200), 1};
+  const std::vector<Value> references = {Value("order")};
+  event.references = references;
+  EXPECT_EQ(consumer_.OnEvent(event, absl::OkStatus()),
+            EventConsumer::Offer::kBackpressure);
+  EXPECT_EQ(sink_.accepted().size(), 1u);
+  // What was sent before is confirmed (P2).
+  checkpoints_.SaveIfDue(now_, WallTime(), /*hurry=*/true);
+  store_.Finish();
+  EXPECT_EQ(consumer_.confirmable(), Lsn(108));
+  EXPECT_TRUE(consumer_.IsDrained());
+  pause_gate_.Observe(PauseRecord{false, "alice", WallTime(), ""});
+  EXPECT_TRUE(consumer_.CanTake());
+  Deliver(200);
+}
+
+TEST_F(GatedConsumerTest, NothingIsTakenBeforeItIsKnownWhetherItIsPaused) {
+  progress_.BeginStream(Lsn(50));
+  const PauseGate unread;
+  const GatedConsumer consumer{progress_, checkpoints_, passed_over_, unread};
+  EXPECT_FALSE(consumer.CanTake());
+}
+
 // ---- With transactions.
 
 class GatedConsumerInTransactionsTest : public GatedConsumerTest {
@@ -175,7 +208,7 @@ class GatedConsumerInTransactionsTest : public GatedConsumerTest {
 
   TransactionBatcher batcher_{Options()};
   GatedConsumer in_transactions_{progress_, checkpoints_, passed_over_,
-                                 &batcher_};
+                                 pause_gate_, &batcher_};
 };
 
 // It is to be committed, and with it nothing that was not in it.

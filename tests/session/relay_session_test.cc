@@ -65,13 +65,15 @@ class RelaySessionTest : public ::testing::Test {
   CheckpointWriter checkpoints_{nullptr, milliseconds(100), progress_, [] {}};
   ContinuityState continuity_{"orders", progress_};
   PassedOverRows passed_over_{PassedOverRows::Kept::kOnRecord};
-  GatedConsumer consumer_{progress_, checkpoints_, passed_over_};
+  PauseGate pause_gate_;
+  GatedConsumer consumer_{progress_, checkpoints_, passed_over_, pause_gate_};
   WalStream stream_{{}, Outbox(), testing::ReferencesOf(Outbox()), consumer_};
   RelaySession session_{RelaySession::Producing::kSingly,
                         kShutdownTimeout,
                         progress_,
                         checkpoints_,
                         continuity_,
+                        pause_gate_,
                         stream_,
                         /*seed=*/1};
   MonotonicTime now_ = kStart;
@@ -106,7 +108,7 @@ class RelaySessionInTransactionsTest : public RelaySessionTest {
     std::destroy_at(&session_);
     std::construct_at(&session_, RelaySession::Producing::kInTransactions,
                       kShutdownTimeout, progress_, checkpoints_, continuity_,
-                      stream_, /*seed=*/1);
+                      pause_gate_, stream_, /*seed=*/1);
     action_ = session_.Begin();
   }
 };
@@ -157,6 +159,52 @@ TEST_F(RelaySessionInTransactionsTest, AStandbyKeepsItsProducer) {
   GoTo(Do::kLoadCheckpoint);
   Next();
   EXPECT_EQ(action_.what, Do::kOpen);
+}
+
+// ---- Pauses.
+
+const PauseRecord kPause{true, "alice", WallTime(), "upgrade"};
+const PauseRecord kResumption{false, "alice", WallTime(), ""};
+
+TEST_F(RelaySessionTest, APauseKeepsTheStreamAndClosesTheGate) {
+  EXPECT_TRUE(session_.OnPauseRecord(std::nullopt)) << "it is known now";
+  GoTo(Do::kStream);
+  EXPECT_TRUE(consumer_.CanTake());
+  EXPECT_TRUE(session_.OnPauseRecord(kPause));
+  EXPECT_FALSE(session_.OnPauseRecord(kPause));
+  EXPECT_FALSE(consumer_.CanTake());
+  EXPECT_TRUE(stream_.is_open());
+  EXPECT_FALSE(stream_.is_abandoned());
+  EXPECT_TRUE(session_.OnPauseRecord(kResumption));
+  EXPECT_TRUE(consumer_.CanTake());
+}
+
+TEST_F(RelaySessionTest, ARecordInFlightSurvivesAPause) {
+  session_.OnPauseRecord(std::nullopt);
+  GoTo(Do::kStream);
+  HandInAnEvent();
+  session_.OnPauseRecord(kPause);
+  EXPECT_FALSE(sender_.sink_failure());
+  EXPECT_FALSE(stream_.is_abandoned());
+}
+
+// Left open, it would be split, or stop the flow, when its time is over.
+TEST_F(RelaySessionInTransactionsTest, P5APauseGivesUpAPartThatMustBeWhole) {
+  sender_.AwaitCommits(Sender::Boundary::kSource);
+  session_.OnPauseRecord(std::nullopt);
+  GoTo(Do::kStream);
+  HandInAnEvent();
+  session_.OnPauseRecord(kPause);
+  ASSERT_TRUE(sender_.sink_failure());
+  EXPECT_TRUE(absl::IsCancelled(*sender_.sink_failure()));
+  EXPECT_TRUE(stream_.is_abandoned());
+  Stream(absl::OkStatus());
+  EXPECT_EQ(action_.what, Do::kCloseProducer);
+  Next();
+  EXPECT_EQ(action_.what, Do::kWait);
+  EXPECT_LT(wait(), milliseconds(100)) << "the next stream begins paused";
+  EXPECT_FALSE(action_.is_retry);
+  EXPECT_FALSE(consumer_.CanTake());
 }
 
 // ---- Errors.

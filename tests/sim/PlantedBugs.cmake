@@ -1,6 +1,6 @@
 # planted_bug(NAME SOURCE file NEEDLE text REPLACEMENT text FINDS expression
 #             [KIND plain|restored|uncovered|dead_letters|parking|isolation|
-#                   letters|transactions [FROM history]])
+#                   letters|transactions|late_table|paused [FROM history]])
 #
 # An executable of the simulation with one bug: NEEDLE, which must stand once
 # in src/SOURCE, replaced. A .cc is linked instead of the library's member; a
@@ -664,3 +664,14 @@ planted_bug(notes_no_row_behind_a_part_that_is_repeated
       assembler_->PassOver(step_.relation.oid);]]
   FINDS "P9: a row of a new table"
   KIND late_table)
+
+# ---- Pauses.
+
+planted_bug(sends_while_paused
+  SOURCE session/gated_consumer.cc
+  NEEDLE [[if (!MayTake()) return Offer::kBackpressure;]]
+  REPLACEMENT [[if (batcher_ != nullptr && !batcher_->MayTake()) {
+    return Offer::kBackpressure;
+  }]]
+  FINDS "paused: event .* is sent"
+  KIND paused)

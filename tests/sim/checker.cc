@@ -93,6 +93,10 @@ void Checker::OnHandedOver(int relay, uint64_t id) {
          "lost the slot",
          id, static_cast<uint64_t>(relay));
   }
+  if (process.is_paused) {
+    Find("paused", "event {} is sent by relay {} all the same", id,
+         static_cast<uint64_t>(relay));
+  }
   if (id < process.known_in.size() && process.known_in[id] == process.life) {
     Find("P5", "event {} is sent again by relay {}, which knew it acknowledged",
          id, static_cast<uint64_t>(relay));

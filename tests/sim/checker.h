@@ -14,6 +14,7 @@
 //       wrong place
 //   P9  rows that are not sent are not noticed, a gap is forgotten, or
 //       reported where there is none
+//   paused: something is sent although the relay has seen the pause
 //   P10 a shutdown that takes too long
 //   P11 a row is deleted that is not in Kafka
 #pragma once
@@ -74,6 +75,7 @@ class Checker {
   // A new process: it knows of a gap only if that is on record.
   void OnProcessStart(int relay) {
     relays_[Index(relay)].has_gap = false;
+    relays_[Index(relay)].is_paused = false;
     relays_[Index(relay)].orders.clear();
   }
   // A new process, or one that starts over: it knows nothing.
@@ -81,6 +83,10 @@ class Checker {
   // It reports a gap. An operator resolves all of them.
   void OnGap(int relay, std::string_view code);
   void OnGapsEnded();
+  // It has looked whether an operator has paused the slot.
+  void OnPauseSeen(int relay, bool is_paused) {
+    relays_[Index(relay)].is_paused = is_paused;
+  }
   // It has taken a row of `orders`. Those before `confirmed` are done with.
   void OnOrder(int relay, Lsn commit_lsn) {
     relays_[Index(relay)].orders.insert(commit_lsn);
@@ -152,6 +158,7 @@ class Checker {
     MonotonicTime last_turn;
     bool is_late = false;
     bool has_gap = false;
+    bool is_paused = false;
     std::set<uint64_t> letters;  // that were stored when its stream began
     std::set<Lsn> orders;        // taken, and not confirmed
   };

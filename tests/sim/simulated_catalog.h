@@ -9,6 +9,7 @@
 #include <string>
 
 #include "checkpoint/birth_record.h"
+#include "checkpoint/pause_record.h"
 #include "sim/world.h"
 
 namespace walpost::sim {
@@ -34,6 +35,13 @@ class SimulatedCatalog {
   }
   void SetRecord(const BirthRecord& record) {
     comment_ = WithBirthRecord(comment_, record);
+  }
+  // What is on record about a pause.
+  std::optional<PauseRecord> pause() const {
+    return FindPause({comment_}, PauseSubject(kSlotName));
+  }
+  void SetPause(const PauseRecord& record) {
+    comment_ = WithPause(comment_, PauseSubject(kSlotName), record);
   }
 
  private:

@@ -64,6 +64,11 @@ void SimulatedPostgres::SetRecord(const BirthRecord& record) {
   WriteToCatalog();
 }
 
+void SimulatedPostgres::SetPause(const PauseRecord& record) {
+  catalog_.SetPause(record);
+  WriteToCatalog();
+}
+
 void SimulatedPostgres::WriteToCatalog() {
   wal_end_ += kAlignment * 4;
   replicated_ = flushed_ = wal_end_;

@@ -127,6 +127,7 @@ class SimulatedPostgres {
   uint32_t timeline() const { return timeline_; }
   // LSN where an earlier timeline was left.
   Lsn fork(uint32_t timeline) const { return forks_[timeline - 1]; }
+  void SetPause(const PauseRecord& record);
   const SimulatedCatalog& catalog() const { return catalog_; }
   bool has_orders() const { return options_.has_orders; }
   // Rows that no stream will ever have, until somebody publishes them from the

@@ -99,14 +99,15 @@ SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
                   batcher_ && !parked.is_used
                       ? ContinuityState::AfterPromotion::kAtCheckpoint
                       : ContinuityState::AfterPromotion::kAtSlot),
-      gated_consumer_(progress_, checkpoints_, passed_over_, batcher()),
+      gated_consumer_(progress_, checkpoints_, passed_over_, pause_gate_,
+                      batcher()),
       consumer_(gated_consumer_, checker, relay, has_orders_),
       stream_(StreamOptions(), Outbox(has_orders_),
               ReferencesOf(sender_.builder().routes()), consumer_),
       session_(batcher_ ? RelaySession::Producing::kInTransactions
                         : RelaySession::Producing::kSingly,
-               kShutdownTimeout, progress_, checkpoints_, continuity_, stream_,
-               world.random.Below(UINT64_MAX)),
+               kShutdownTimeout, progress_, checkpoints_, continuity_,
+               pause_gate_, stream_, world.random.Below(UINT64_MAX)),
       action_(session_.Begin()) {
   ErrorActions actions;
   const bool parks = parked.is_used && !parked.has_letters;
@@ -199,12 +200,24 @@ void SimulatedProcess::Watch(MonotonicTime brokers_seen_at) {
   store_.Step();
   if (producer_ != nullptr) producer_->AwaitCommit(sender_);
   RecordPassedOver();
+  if (server_.postgres().catalog().pause() && !world_.random.OneIn(4)) {
+    LookAtPause();
+  }
   if (!world_.random.OneIn(8) || !stream_.is_open()) return;
   // See PublicationMonitor.
   const std::string change = DescribeChange(
       Coverage::Parse(continuity_.coverage()),
       Coverage::Parse(server_.postgres().catalog().coverage(tables())));
   if (!change.empty()) session_.OnGap(Gap{kGapCoverageChanged, change});
+}
+
+void SimulatedProcess::LookAtPause() {
+  const std::optional<PauseRecord> record =
+      server_.postgres().catalog().pause();
+  if (session_.OnPauseRecord(record)) {
+    world_.Note(relay_, pause_gate_.is_paused() ? "pauses" : "may send");
+  }
+  checker_.OnPauseSeen(relay_, record && record->is_paused);
 }
 
 // Like MonitorSession.
@@ -295,6 +308,7 @@ absl::Status SimulatedProcess::Open() {
   }
   WALPOST_RETURN_IF_ERROR(Begin());
   Connect();
+  LookAtPause();
   return absl::OkStatus();
 }
 

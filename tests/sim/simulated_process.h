@@ -10,6 +10,7 @@
 #include "checkpoint/checkpoint_scope.h"
 #include "checkpoint/checkpoint_writer.h"
 #include "checkpoint/continuity_state.h"
+#include "checkpoint/pause_gate.h"
 #include "delivery/wal_progress.h"
 #include "session/gated_consumer.h"
 #include "session/relay_session.h"
@@ -75,6 +76,7 @@ class SimulatedProcess {
   SimulatedCatalog::Tables tables() const;
   CheckpointScope owner() const;
   void RecordPassedOver();
+  void LookAtPause();
   std::optional<absl::Status> TakeOver();
   absl::Status Continue();
   absl::Status Begin();
@@ -108,6 +110,7 @@ class SimulatedProcess {
   bool keeps_gap_ = false;    // a save is on its way
   bool may_keep_gap_ = true;  // not tried in this round
   ContinuityState continuity_;
+  PauseGate pause_gate_;
   GatedConsumer gated_consumer_;
   CheckedTaker consumer_;
   WalStream stream_;

@@ -229,6 +229,7 @@ void Simulation::StepDatabase() {
       if (kind_.flaps && !is_calm_ && world_.random.OneIn(8)) Flap();
       if (parked_.is_used && world_.random.OneIn(2)) parked_.Decide();
       if (kind_.trouble == Trouble::kIsolation && !is_calm_) TurnTopic();
+      if (kind_.trouble == Trouble::kPaused && !is_calm_) TurnPause();
       return;
     default:
       if (is_calm_ || checker_.backlog() > most_backlog()) return;
@@ -316,6 +317,17 @@ void Simulation::TurnTopic() {
   brokers_.SetTopicDown(is_down);
 }
 
+void Simulation::TurnPause() {
+  if (!world_.random.OneIn(3)) return;
+  PauseRecord record;
+  const std::optional<PauseRecord> before = postgres_.catalog().pause();
+  record.is_paused = !before || !before->is_paused;
+  record.by = "somebody";
+  world_.Note(kNobody, record.is_paused ? "an operator pauses the slot"
+                                        : "an operator resumes the slot");
+  postgres_.SetPause(record);
+}
+
 void Simulation::CutOff() {
   world_.Note(kNobody, "the network fails, or heals");
   server_.CutOff(world_.random.OneIn(2));
@@ -331,6 +343,11 @@ void Simulation::Calm() {
     if (relay) relay->LoseBrokers(milliseconds(0));
   }
   if (!postgres_.catalog().covers()) postgres_.PutBack();
+  if (kind_.trouble == Trouble::kPaused) {
+    PauseRecord resumed;
+    resumed.by = "somebody";
+    postgres_.SetPause(resumed);
+  }
   postgres_.Flush();
 }
 

@@ -35,6 +35,7 @@ enum class Trouble {
   kIsolation,      // likewise, and a topic is down, again and again
   kTransactions,   // the brokers' transactions; any other kind may have them
   kLateTable,      // some configurations have a table that others have not
+  kPaused,         // an operator pauses and resumes, again and again
 };
 
 class Simulation {
@@ -78,6 +79,7 @@ class Simulation {
   void Break(SimulatedRelay& relay);
   void SaveOrRestore();
   void TurnTopic();
+  void TurnPause();
   void CutOff();
   void Flap();
   void EndGap();

@@ -169,6 +169,15 @@ TEST_F(SimulationTest, P9RowsOfATableThatComesLaterAreNotPassedOverUnsaid) {
   }
 }
 
+TEST_F(SimulationTest, P1P3NothingIsSentNorLostWhilePaused) {
+  RunHistories(2, Trouble::kPaused);
+  if (steps_ < 1'000'000) return;
+  for (const char* what : {"pauses", "may send", "an operator pauses the slot",
+                           "an operator resumes the slot"}) {
+    EXPECT_GT(tally_[what], 0u) << what;
+  }
+}
+
 TEST_F(SimulationTest, OneSeedGivesOneHistory) {
   for (const uint64_t seed : testing::RandomSeeds(5)) {
     Simulation first(seed, Trouble::kNone);

@@ -202,6 +202,7 @@ absl::Status InitialSnapshot::MakePublisher() {
   // run with those of the first: later runs count from a higher ordinal.
   options.ordinals_after =
       static_cast<uint64_t>(WallNow().time_since_epoch().count());
+  options.may_send = [this] { return pause_gate_.may_send(); };
   options.progress = [this](uint64_t, uint64_t) { LogProgress(); };
   if (config_.transactions.is_on) {
     ledger_ = std::make_unique<SnapshotLedger>(

@@ -33,6 +33,7 @@
 #include "app/backfill/snapshot_ledger.h"
 #include "app/backfill/snapshot_session.h"
 #include "app/backfill/table_publisher.h"
+#include "checkpoint/pause_gate.h"
 #include "config/config.h"
 #include "delivery/delivery_counters.h"
 #include "health/diagnosis.h"
@@ -41,10 +42,12 @@ namespace walpost {
 
 class InitialSnapshot {
  public:
-  // `config` outlives this object.
-  InitialSnapshot(boost::asio::any_io_executor executor, const Config& config)
+  // `config` and `pause_gate` outlive this object.
+  InitialSnapshot(boost::asio::any_io_executor executor, const Config& config,
+                  const PauseGate& pause_gate)
       : executor_(executor),
         config_(config),
+        pause_gate_(pause_gate),
         timer_(executor),
         session_(executor, config),
         survey_(executor, config) {}
@@ -89,6 +92,7 @@ class InitialSnapshot {
 
   boost::asio::any_io_executor executor_;
   const Config& config_;
+  const PauseGate& pause_gate_;
   boost::asio::steady_timer timer_;
   SnapshotSession session_;
   PendingSlotEvents survey_;

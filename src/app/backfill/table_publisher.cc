@@ -220,12 +220,22 @@ asio::awaitable<absl::Status> TablePublisher::PublishPortion(TableScan& scan,
                                                              size_t rows) {
   absl::Status status;
   for (size_t i = 0; i < rows && status.ok(); ++i) {
-    status = co_await PublishRow(scan.Row(i));
+    status = co_await WaitWhilePaused();
+    if (status.ok()) status = co_await PublishRow(scan.Row(i));
     if (status.ok() && IsCommitDue()) status = co_await Settle();
     NoteAcknowledged();
     if (options_.progress) options_.progress(done() + place_.pending(), all_);
   }
   co_return status;
+}
+
+// What was sent is acknowledged, and with a ledger committed, before the wait.
+asio::awaitable<absl::Status> TablePublisher::WaitWhilePaused() {
+  if (!options_.may_send || options_.may_send()) co_return absl::OkStatus();
+  WALPOST_CO_RETURN_IF_ERROR(co_await Settle());
+  while (!stopped_ && !options_.may_send()) co_await run_.Wait(kPause);
+  if (stopped_) co_return absl::CancelledError("told to end");
+  co_return absl::OkStatus();
 }
 
 asio::awaitable<absl::Status> TablePublisher::PublishRow(

@@ -66,6 +66,8 @@ class TablePublisher {
     uint64_t per_second = 0;  // records; 0: no limit
     // How long the brokers may be silent; nullopt: forever.
     std::optional<std::chrono::seconds> silence_limit;
+    // Whether rows may go to Kafka now; nullptr: always.
+    std::function<bool()> may_send;
     std::function<void(uint64_t done, uint64_t all)> progress;
     // nullptr: no transactions. It outlives the publisher.
     SnapshotLedger* ledger = nullptr;
@@ -138,6 +140,7 @@ class TablePublisher {
   boost::asio::awaitable<absl::Status> OpenScan(TableScan& scan);
   boost::asio::awaitable<absl::Status> PublishPortion(TableScan& scan,
                                                       size_t rows);
+  boost::asio::awaitable<absl::Status> WaitWhilePaused();
   boost::asio::awaitable<absl::Status> PublishRow(
       const pgoutput::TupleData& row);
   absl::Status MakeMapper(const pgoutput::RelationSchema& schema);

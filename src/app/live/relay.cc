@@ -76,14 +76,15 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       checkpoints_(executor, config, progress_, batcher(), passed_over_,
                    [this] { OnCheckpoint(); }),
       continuity_(config.postgres.slot, progress_, AfterPromotion(config)),
-      consumer_(progress_, checkpoints_.writer(), passed_over_, batcher()),
+      consumer_(progress_, checkpoints_.writer(), passed_over_, pause_gate_,
+                batcher()),
       stream_(LiveStreamOptions(config.postgres), config.outbox,
               ReferencesOf(sender_.builder().routes()), consumer_),
       session_(config.transactions.is_on
                    ? RelaySession::Producing::kInTransactions
                    : RelaySession::Producing::kSingly,
                config.shutdown_timeout, progress_, checkpoints_.writer(),
-               continuity_, stream_, std::random_device()()),
+               continuity_, pause_gate_, stream_, std::random_device()()),
       source_(executor, config.postgres, config.outbox,
               sender_.builder().routes(), continuity_, stream_),
       monitor_session_(
@@ -91,7 +92,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
           config.parking.table, [this] { OnServerShutdown(); },
           [this](const SlotReport& report) { OnSlotReport(report); }),
       replay_window_service_(executor, config.postgres),
-      snapshot_(executor, config_),
+      snapshot_(executor, config_, pause_gate_),
       parking_(executor, config_, numbering_, progress_, *knowledge_,
                ParkingCallbacks()),
       retry_timer_(executor),
@@ -189,7 +190,9 @@ asio::awaitable<absl::Status> Relay::Open() {
   checkpoints_.ForgetFailure();
   continuity_.SetCheckpoint(checkpoints_.loaded());
   co_await WaitForCluster();
-  co_return co_await source_.Open();
+  const absl::Status opened = co_await source_.Open();
+  if (opened.ok()) ApplyPause(source_.pause());
+  co_return opened;
 }
 
 // Nobody else has the slot now.
@@ -237,6 +240,7 @@ ParkedEventService::Callbacks Relay::ParkingCallbacks() {
               },
           .on_progress = [this] { OnDrained(); },
           .may_release = [this] { return MayRelease(); },
+          .is_paused = [this] { return pause_gate_.is_paused(); },
           .settled_through =
               [this] { return checkpoints_.writer().settled_through(); }};
 }
@@ -244,7 +248,8 @@ ParkedEventService::Callbacks Relay::ParkingCallbacks() {
 // A gap may have come about since the last look (CheckKafka).
 bool Relay::MayRelease() const {
   return source_.is_open() && !session_.has_found_gap() && !FindKafkaGap() &&
-         !session_.shutdown_deadline() && !sinks_.Health().cluster_id.empty();
+         pause_gate_.may_send() && !session_.shutdown_deadline() &&
+         !sinks_.Health().cluster_id.empty();
 }
 
 // The brokers report their cluster id with the first answer. If they are away,

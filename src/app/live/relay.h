@@ -29,6 +29,7 @@
 #include "checkpoint/continuity_state.h"
 #include "checkpoint/observed_gap.h"
 #include "checkpoint/passed_over_rows.h"
+#include "checkpoint/pause_gate.h"
 #include "config/config.h"
 #include "delivery/gap.h"
 #include "delivery/record_sink.h"
@@ -106,6 +107,7 @@ class Relay {
   void OnDrained();
   void OnServerShutdown();
   void OnSlotReport(const SlotReport& report);
+  void ApplyPause(const std::optional<PauseRecord>& record);
   void ApplyDecision(const std::vector<EventDecision>& decisions);
   EventPlace PlaceOf(const Position& position) const;
   void LeaveOldPrimary(uint32_t timeline);
@@ -128,6 +130,7 @@ class Relay {
   CheckpointService checkpoints_;
   ContinuityState continuity_;
   PublishedSample published_sample_;
+  PauseGate pause_gate_;
   GatedConsumer consumer_;
   WalStream stream_;
   RelaySession session_;

@@ -44,6 +44,7 @@ RelaySigns Relay::Signs() const {
   }
   signs.unseen_for = since(monitor_session_.reported_at());
   signs.unseen_because = monitor_session_.unseen_because();
+  signs.pause = pause_gate_.pause();
   signs.trouble_is_poison = session_.poison().is_poison();
   signs.has_streamed = session_.has_streamed();
   signs.is_streaming =
@@ -91,6 +92,7 @@ RelayStatus Relay::Status() const {
   checkpoints_.AddTo(status);
   state_log_.Report(Clock::now(), status);
   status.slot = config_.postgres.slot;
+  status.pause = pause_gate_.pause();
   status.system_identifier = continuity_.system_identifier();
   if (status.system_identifier.empty()) {
     status.system_identifier = snapshot_.system_identifier();

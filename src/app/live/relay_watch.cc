@@ -35,6 +35,12 @@ EventPlace Relay::PlaceOf(const Position& position) const {
           position};
 }
 
+void Relay::ApplyPause(const std::optional<PauseRecord>& record) {
+  if (!session_.OnPauseRecord(record)) return;
+  if (record && !record->is_paused) spdlog::info("resumed by {}", record->by);
+  source_.OnProgress();
+}
+
 // Ignores decisions about other events, and about another history.
 void Relay::ApplyDecision(const std::vector<EventDecision>& decisions) {
   const std::optional<BlockedEvent> stoppage = sender_.stoppage();
@@ -55,6 +61,7 @@ void Relay::ApplyDecision(const std::vector<EventDecision>& decisions) {
 
 void Relay::OnSlotReport(const SlotReport& report) {
   slot_report_ = report;
+  ApplyPause(report.pause);
   ApplyDecision(report.decisions);
   if (report.gap) session_.OnGap(*report.gap);
   LeaveOldPrimary(report.timeline);

@@ -66,6 +66,7 @@ class PollingRelay {
   void WakePollers();
   void NoteBrokers();
   RelaySigns Signs() const;
+  std::optional<PauseRecord> Pause() const;
 
   boost::asio::any_io_executor executor_;
   Config config_;

@@ -44,6 +44,13 @@ RelaySigns PollingRelay::Signs() const {
           std::max<std::chrono::microseconds>(signs.oldest_in_flight, *oldest);
     }
   }
+  signs.pause = Pause();
+  for (const auto& poller : pollers_) {
+    if (!poller->pause() || pollers_.size() == 1) continue;
+    const std::string& table = poller->report().table;
+    signs.paused_tables += (signs.paused_tables.empty() ? "" : ", ") + table;
+  }
+  if (!signs.paused_tables.empty()) signs.paused_tables += ' ';
   if (signs.trouble.ok()) signs.trouble = polling_sender_.trouble();
   if (signs.trouble.ok()) signs.trouble = sink_trouble_;
   signs.cursor_is_in_use = signs.trouble.ok() && standbys == pollers_.size();
@@ -59,8 +66,19 @@ RelaySigns PollingRelay::Signs() const {
   return signs;
 }
 
+// The newest one.
+std::optional<PauseRecord> PollingRelay::Pause() const {
+  std::optional<PauseRecord> newest;
+  for (const auto& poller : pollers_) {
+    const std::optional<PauseRecord> pause = poller->pause();
+    if (pause && (!newest || pause->at > newest->at)) newest = pause;
+  }
+  return newest;
+}
+
 RelayStatus PollingRelay::Status() const {
   RelayStatus status;
+  status.pause = Pause();
   state_log_.Report(Clock::now(), status);
   status.in_flight_records = polling_sender_.in_flight_records();
   status.in_flight_bytes = polling_sender_.in_flight_bytes();

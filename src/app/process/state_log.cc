@@ -17,7 +17,8 @@ std::string WithoutDigits(std::string text) {
 
 // Events are published, but not for long, or not all of them.
 bool NeedsAttention(RelayState state) {
-  return state == RelayState::kAtRisk || state == RelayState::kDegraded;
+  return state == RelayState::kAtRisk || state == RelayState::kDegraded ||
+         state == RelayState::kPaused;
 }
 
 }  // namespace

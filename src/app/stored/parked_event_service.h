@@ -49,6 +49,8 @@ class ParkedEventService {
     std::function<void()> on_progress;
     // Whether records may go to Kafka now.
     std::function<bool()> may_release;
+    // An operator has paused the slot: no topic is at fault.
+    std::function<bool()> is_paused;
     // CheckpointWriter::settled_through.
     std::function<Position()> settled_through;
   };

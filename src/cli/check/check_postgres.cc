@@ -22,6 +22,7 @@
 #include "postgres/parking/parking_check.h"
 #include "postgres/slot/birth_check.h"
 #include "postgres/slot/failover_check.h"
+#include "postgres/slot/pause_record.h"
 #include "postgres/slot/slot_holder.h"
 #include "postgres/stream/preflight.h"
 #include "retention/retention_check.h"
@@ -172,6 +173,23 @@ void Append(Findings& findings, const Findings& more) {
   findings.insert(findings.end(), more.begin(), more.end());
 }
 
+Findings PauseFindings(std::string subject,
+                       const std::optional<PauseRecord>& record) {
+  if (!record || !record->is_paused) return {};
+  return {{Severity::kWarning, std::move(subject),
+           fmt::format("is paused {}", DescribePause(*record)),
+           "walpost resume -c FILE"}};
+}
+
+asio::awaitable<Found> CheckPause(Connection& connection,
+                                  const Config& config) {
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::optional<PauseRecord> record,
+      co_await ReadPause(connection, config.postgres.publication,
+                         config.postgres.slot));
+  co_return PauseFindings(PauseSubject(config.postgres.slot), record);
+}
+
 asio::awaitable<Found> CheckPostgres(asio::any_io_executor executor,
                                      const Config& config,
                                      const std::vector<Route>& routes,
@@ -189,6 +207,9 @@ asio::awaitable<Found> CheckPostgres(asio::any_io_executor executor,
   WALPOST_CO_ASSIGN_OR_RETURN(const Findings user,
                               co_await CheckSlotUser(**connection, config));
   Append(*found, user);
+  WALPOST_CO_ASSIGN_OR_RETURN(const Findings pause,
+                              co_await CheckPause(**connection, config));
+  Append(*found, pause);
   BirthCheck birth(**connection, config.postgres, config.outbox.tables);
   Found born = co_await birth.Run();
   if (!born.ok()) co_return born.status();
@@ -227,6 +248,10 @@ asio::awaitable<Found> CheckPolledTables(asio::any_io_executor executor,
     Found found = co_await check.Run();
     if (!found.ok()) co_return found.status();
     findings.insert(findings.end(), found->begin(), found->end());
+    const std::string& table = config.outbox.tables[i].name;
+    WALPOST_CO_ASSIGN_OR_RETURN(const std::optional<PauseRecord> record,
+                                co_await ReadTablePause(**connection, table));
+    Append(findings, PauseFindings(fmt::format("table {}", table), record));
   }
   co_return findings;
 }

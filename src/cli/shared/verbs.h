@@ -35,6 +35,8 @@ void AddRecover(CLI::App& app, int& exit_code);
 void AddRun(CLI::App& app, int& exit_code);
 void AddCheck(CLI::App& app, int& exit_code);
 void AddInit(CLI::App& app, int& exit_code);
+void AddPause(CLI::App& app, int& exit_code);
+void AddResume(CLI::App& app, int& exit_code);
 void AddPrune(CLI::App& app, int& exit_code);
 void AddReplay(CLI::App& app, int& exit_code);
 void AddSkip(CLI::App& app, int& exit_code);

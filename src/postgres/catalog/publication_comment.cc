@@ -32,38 +32,81 @@ boost::asio::awaitable<absl::StatusOr<std::string>> ReadPublicationComment(
   co_return rows.size() == 0 ? std::string() : rows.Text(0, 0);
 }
 
+std::string ReadTableCommentSql(Connection& connection,
+                                const std::string& table) {
+  return fmt::format(
+      "SELECT obj_description(pg_catalog.to_regclass({}), 'pg_class')",
+      connection.Literal(QuoteQualifiedName(table)));
+}
+
+boost::asio::awaitable<absl::StatusOr<std::string>> ReadTableComment(
+    Connection& connection, std::string table) {
+  const std::string sql = ReadTableCommentSql(connection, table);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
+  co_return rows.Text(0, 0);
+}
+
 namespace {
 
+// Functions of the object that has the comment.
+struct Commented {
+  boost::asio::awaitable<absl::StatusOr<std::string>> (*read)(Connection&,
+                                                              std::string);
+  std::string (*sql)(Connection&, const std::string&, const std::string&);
+};
+constexpr Commented kPublication{ReadPublicationComment, PublicationCommentSql};
+constexpr Commented kTable{ReadTableComment, TableCommentSql};
+
 boost::asio::awaitable<absl::Status> ReadAndChange(Connection& connection,
-                                                   std::string publication,
+                                                   Commented object,
+                                                   std::string name,
                                                    CommentChange change) {
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      const std::string comment,
-      co_await ReadPublicationComment(connection, publication));
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::string comment,
+                              co_await object.read(connection, name));
   WALPOST_CO_ASSIGN_OR_RETURN(const std::string changed, change(comment));
-  const std::string sql =
-      PublicationCommentSql(connection, publication, changed);
+  const std::string sql = object.sql(connection, name, changed);
   const absl::StatusOr<QueryRows> written = co_await connection.Execute(sql);
   co_return written.status();
 }
 
-}  // namespace
-
 // COMMENT takes no expression, so the comment is read first. The lock is the
 // session's, because the caller may be in a transaction.
-boost::asio::awaitable<absl::Status> ChangePublicationComment(
-    Connection& connection, std::string publication, CommentChange change) {
+boost::asio::awaitable<absl::Status> ChangeComment(Connection& connection,
+                                                   Commented object,
+                                                   std::string name,
+                                                   CommentChange change) {
   const std::string key =
       fmt::format("hashtextextended('walpost comment ' || {}, 0)",
-                  connection.Literal(publication));
+                  connection.Literal(name));
   const std::string lock = fmt::format("SELECT pg_advisory_lock({})", key);
   WALPOST_CO_RETURN_IF_ERROR((co_await connection.Execute(lock)).status());
   const absl::Status changed =
-      co_await ReadAndChange(connection, publication, std::move(change));
+      co_await ReadAndChange(connection, object, name, std::move(change));
   const std::string unlock = fmt::format("SELECT pg_advisory_unlock({})", key);
   const absl::StatusOr<QueryRows> unlocked =
       co_await connection.Execute(unlock);
   co_return changed.ok() ? unlocked.status() : changed;
+}
+
+}  // namespace
+
+boost::asio::awaitable<absl::Status> ChangePublicationComment(
+    Connection& connection, std::string publication, CommentChange change) {
+  co_return co_await ChangeComment(connection, kPublication,
+                                   std::move(publication), std::move(change));
+}
+
+boost::asio::awaitable<absl::Status> ChangeTableComment(Connection& connection,
+                                                        std::string table,
+                                                        CommentChange change) {
+  co_return co_await ChangeComment(connection, kTable, std::move(table),
+                                   std::move(change));
+}
+
+std::string TableCommentSql(Connection& connection, const std::string& table,
+                            const std::string& comment) {
+  return fmt::format("COMMENT ON TABLE {} IS {}", QuoteQualifiedName(table),
+                     connection.Literal(comment));
 }
 
 std::string PublicationCommentSql(Connection& connection,

@@ -1,5 +1,6 @@
 // The comment of the publication, which has walpost's records: the birth of the
-// slot (birth_record.h) and decisions of operators (decision_record.h).
+// slot (birth_record.h), decisions of operators (decision_record.h) and pauses
+// (pause_record.h). With source: polling, the comments of the tables have them.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -28,6 +29,17 @@ using CommentChange =
     std::function<absl::StatusOr<std::string>(std::string_view comment)>;
 boost::asio::awaitable<absl::Status> ChangePublicationComment(
     Connection& connection, std::string publication, CommentChange change);
+
+// The same for a table; its name is as in outbox.tables.
+boost::asio::awaitable<absl::StatusOr<std::string>> ReadTableComment(
+    Connection& connection, std::string table);
+std::string ReadTableCommentSql(Connection& connection,
+                                const std::string& table);
+boost::asio::awaitable<absl::Status> ChangeTableComment(Connection& connection,
+                                                        std::string table,
+                                                        CommentChange change);
+std::string TableCommentSql(Connection& connection, const std::string& table,
+                            const std::string& comment);
 
 // The SQL that replaces the comment, for the owner of the publication.
 std::string PublicationCommentSql(Connection& connection,

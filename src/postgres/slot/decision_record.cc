@@ -13,17 +13,22 @@ namespace walpost {
 
 namespace asio = boost::asio;
 
-asio::awaitable<absl::StatusOr<std::vector<EventDecision>>> ReadDecisions(
-    Connection& connection, std::string publication, std::string slot) {
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      const std::vector<std::string> comments,
-      co_await ReadPublicationComments(connection, std::move(publication)));
+std::vector<EventDecision> FindDecisionsIn(
+    const std::vector<std::string>& comments, std::string_view slot) {
   std::vector<EventDecision> decisions;
   for (const std::string& comment : comments) {
     std::ranges::move(FindDecisions(comment, slot),
                       std::back_inserter(decisions));
   }
-  co_return decisions;
+  return decisions;
+}
+
+asio::awaitable<absl::StatusOr<std::vector<EventDecision>>> ReadDecisions(
+    Connection& connection, std::string publication, std::string slot) {
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::vector<std::string> comments,
+      co_await ReadPublicationComments(connection, std::move(publication)));
+  co_return FindDecisionsIn(comments, slot);
 }
 
 namespace {

@@ -4,6 +4,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -12,6 +13,10 @@
 #include "postgres/connect/connection.h"
 
 namespace walpost {
+
+// All in these comments (ReadPublicationComments) that are about this slot.
+std::vector<EventDecision> FindDecisionsIn(
+    const std::vector<std::string>& comments, std::string_view slot);
 
 // All that are about this slot, also those in the comments of publications that
 // it was used under before.

@@ -11,6 +11,7 @@
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "postgres/catalog/coverage_query.h"
+#include "postgres/catalog/publication_comment.h"
 #include "postgres/connect/instance_name.h"
 #include "postgres/connect/server_start.h"
 #include "postgres/connect/session_wait.h"
@@ -262,11 +263,11 @@ asio::awaitable<absl::Status> MonitorSession::Report() {
     }
     WALPOST_CO_RETURN_IF_ERROR(co_await ReadSource(report, observed));
   }
-  if (watches_decisions_) {
-    WALPOST_CO_ASSIGN_OR_RETURN(
-        report.decisions,
-        co_await ReadDecisions(*connection_, publication_name_, slot_));
-  }
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::vector<std::string> comments,
+      co_await ReadPublicationComments(*connection_, publication_name_));
+  report.pause = FindPause(comments, PauseSubject(slot_));
+  if (watches_decisions_) report.decisions = FindDecisionsIn(comments, slot_);
   reported_at_ = Clock::now();
   trouble_ = absl::OkStatus();
   on_report_(report);

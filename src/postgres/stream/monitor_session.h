@@ -35,6 +35,7 @@
 #include "checkpoint/continuity.h"
 #include "checkpoint/event_decision.h"
 #include "checkpoint/passed_over_rows.h"
+#include "checkpoint/pause_record.h"
 #include "checkpoint/xmin_horizon.h"
 #include "health/published_sample.h"
 #include "health/update_detector.h"
@@ -79,6 +80,8 @@ struct SlotReport {
   std::vector<UpdatedRows> updated_rows;  // since the session was made
   // On record; only while WatchDecisions is on.
   std::vector<EventDecision> decisions;
+  // On record; nullopt: nothing is.
+  std::optional<PauseRecord> pause;
 };
 
 class MonitorSession {

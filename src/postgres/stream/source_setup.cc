@@ -8,6 +8,7 @@
 #include "fmt/format.h"
 #include "postgres/catalog/coverage_query.h"
 #include "postgres/catalog/publication.h"
+#include "postgres/catalog/publication_comment.h"
 #include "postgres/catalog/read_base_types.h"
 #include "postgres/connect/sqlstate.h"
 #include "postgres/connect/system_identity.h"
@@ -95,8 +96,10 @@ asio::awaitable<absl::Status> SourceSetup::ReadSlot(ObservedSource observed) {
       co_await ReadBirthRecord(*connection_, options_.publication,
                                options_.slot));
   WALPOST_CO_ASSIGN_OR_RETURN(
-      decisions_, co_await ReadDecisions(*connection_, options_.publication,
-                                         options_.slot));
+      const std::vector<std::string> comments,
+      co_await ReadPublicationComments(*connection_, options_.publication));
+  decisions_ = FindDecisionsIn(comments, options_.slot);
+  pause_ = FindPause(comments, PauseSubject(options_.slot));
   WALPOST_CO_ASSIGN_OR_RETURN(
       Coverage coverage,
       co_await ReadCoverage(*connection_, options_.publication,

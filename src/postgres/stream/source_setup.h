@@ -23,6 +23,7 @@
 #include "base/finding.h"
 #include "checkpoint/continuity_state.h"
 #include "checkpoint/event_decision.h"
+#include "checkpoint/pause_record.h"
 #include "outbox/base_types.h"
 #include "outbox/options.h"
 #include "outbox/route.h"
@@ -69,6 +70,9 @@ class SourceSetup {
   // Decisions about the slot's events that were on record at the last Run.
   const std::vector<EventDecision>& decisions() const { return decisions_; }
 
+  // What was on record about a pause at the last Run.
+  const std::optional<PauseRecord>& pause() const { return pause_; }
+
   const BaseTypes& base_types() const { return base_types_; }
 
   // Position of the slot before the stream began.
@@ -108,6 +112,7 @@ class SourceSetup {
   int server_version_ = 0;
   std::string kafka_cluster_;
   std::vector<EventDecision> decisions_;
+  std::optional<PauseRecord> pause_;
   BaseTypes base_types_;
   Lsn slot_position_;
   Lsn begins_;  // start of the stream

@@ -11,6 +11,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,6 +75,8 @@ class WalSource {
   const std::vector<EventDecision>& decisions() const {
     return setup_.decisions();
   }
+
+  const std::optional<PauseRecord>& pause() const { return setup_.pause(); }
 
   bool is_open() const { return reader_.is_open(); }
   // True if Open waits for the server.
