@@ -266,6 +266,8 @@ absl::StatusOr<Report> Judge(const AuditDatabase& evidence,
     std::string query;
     bool is_error;
   };
+  // One that may be is missing, too.
+  const std::string is_own = "other_origin IS NOT 1";
   const std::string has_fate = fmt::format(kHasFate, "");
   const std::string is_parked = Has(Disposition::kParked);
   const std::string is_discarded = Has(Disposition::kDiscarded);
@@ -274,15 +276,19 @@ absl::StatusOr<Report> Judge(const AuditDatabase& evidence,
   const std::string is_settled = is_waiting_or_discarded + " OR " + is_skipped;
   const Question questions[] = {
       {FindingKind::kMissing,
-       fmt::format(kMissing,
-                   "must_be_there AND NOT is_expired AND NOT " + has_fate),
+       fmt::format(kMissing, "must_be_there AND NOT is_expired AND " + is_own +
+                                 " AND NOT " + has_fate),
        true},
       {FindingKind::kUnconfirmed,
-       fmt::format(kMissing,
-                   "NOT must_be_there AND NOT is_expired AND NOT " + has_fate),
+       fmt::format(kMissing, "NOT must_be_there AND NOT is_expired AND " +
+                                 is_own + " AND NOT " + has_fate),
        true},
       {FindingKind::kExpired,
        fmt::format(kMissing, "is_expired AND NOT " + has_fate), false},
+      {FindingKind::kOtherOrigin,
+       fmt::format(kMissing,
+                   "other_origin IS 1 AND NOT is_expired AND NOT " + has_fate),
+       false},
       {FindingKind::kParked, fmt::format(kMissing, is_parked), true},
       {FindingKind::kDeadLetter,
        fmt::format(kMissing, has_fate + " AND NOT (" + is_settled + ")"), true},
