@@ -266,8 +266,6 @@ absl::StatusOr<Report> Judge(const AuditDatabase& evidence,
     std::string query;
     bool is_error;
   };
-  // One that may be is missing, too.
-  const std::string is_own = "other_origin IS NOT 1";
   const std::string has_fate = fmt::format(kHasFate, "");
   const std::string is_parked = Has(Disposition::kParked);
   const std::string is_discarded = Has(Disposition::kDiscarded);
@@ -275,13 +273,18 @@ absl::StatusOr<Report> Judge(const AuditDatabase& evidence,
   const std::string is_waiting_or_discarded = is_parked + " OR " + is_discarded;
   const std::string is_settled = is_waiting_or_discarded + " OR " + is_skipped;
   const Question questions[] = {
+      // One that may be of another origin is missing, too.
       {FindingKind::kMissing,
-       fmt::format(kMissing, "must_be_there AND NOT is_expired AND " + is_own +
-                                 " AND NOT " + has_fate),
+       fmt::format(kMissing,
+                   "must_be_there AND NOT is_expired AND "
+                   "other_origin IS NOT 1 AND NOT " +
+                       has_fate),
        true},
       {FindingKind::kUnconfirmed,
-       fmt::format(kMissing, "NOT must_be_there AND NOT is_expired AND " +
-                                 is_own + " AND NOT " + has_fate),
+       fmt::format(kMissing,
+                   "NOT must_be_there AND NOT is_expired AND "
+                   "other_origin IS NOT 1 AND NOT " +
+                       has_fate),
        true},
       {FindingKind::kExpired,
        fmt::format(kMissing, "is_expired AND NOT " + has_fate), false},
