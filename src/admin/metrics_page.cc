@@ -300,6 +300,14 @@ void AddSkipped(const SkippedChanges& skipped, MetricsWriter& page) {
       {"message_of_other_prefix", skipped.messages_of_other_prefixes},
   };
   for (const auto& [kind, count] : kinds) page.Count("kind", kind, count);
+  page.Counter("walpost_replicated_events_total",
+               "Rows of outbox tables and logical messages that were not "
+               "published, because their transaction has a replication origin "
+               "(postgres.origin: none).",
+               skipped.events_of_other_origins);
+  page.Counter("walpost_replicated_transactions_total",
+               "Transactions that had such rows or messages.",
+               skipped.transactions_of_other_origins);
 }
 
 void AddTransactions(const TransactionReport& report, MetricsWriter& page) {

@@ -177,6 +177,8 @@ void AddCounters(const RelayStatus& status, JsonObjectWriter& json) {
            skipped.nontransactional_messages);
   json.Add("skipped_messages_of_other_prefixes",
            skipped.messages_of_other_prefixes);
+  json.Add("replicated_events", skipped.events_of_other_origins);
+  json.Add("replicated_transactions", skipped.transactions_of_other_origins);
 }
 
 // Nulls if another instance has the stream, or none has had it yet.

@@ -159,7 +159,7 @@ void PrintResult(const Arguments& arguments, const Config& config,
         only.events > 0 ? "goes on where it stood" : "is new");
   }
   Print("{}", OnlyInSlotText(only, config.postgres.slot));
-  Print("{}", LeftOutText(counts.left_out));
+  Print("{}", LeftOutText(counts));
   Print("{}", missing.ToText());
   if (only.events > 0) return;
   Print("not recoverable: rows that were deleted since{}\n",

@@ -145,7 +145,8 @@ void PrintResult(const Arguments& arguments, const Replay::Result& result) {
   if (result.undeliverable > 0) {
     Print("{} more cannot be delivered as configured\n", result.undeliverable);
   }
-  Print("{}", LeftOutText(result.left_out));
+  Print("{}{}", LeftOutText(result.left_out),
+        OtherOriginText(result.other_origin));
   if (!arguments.since.empty() && result.is_complete && result.skipped == 0) {
     Print(
         "note: the WAL that is left, from {}, has no event from before {}: "

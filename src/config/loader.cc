@@ -29,7 +29,8 @@ constexpr size_t kMaxTopics = 1'000'000;
 constexpr size_t kMinBytes = size_t{64} << 10;
 constexpr size_t kMaxWalBytes = size_t{1} << 50;
 
-void ReadPostgres(Section section, WalSourceOptions& options) {
+void ReadPostgres(Section section, WalSourceOptions& options,
+                  OriginFilter& origin) {
   section.ReadConninfo("conninfo", options.server.conninfo);
   section.ReadList("password_command", options.server.password_command);
   section.Read("slot", options.slot);
@@ -41,6 +42,9 @@ void ReadPostgres(Section section, WalSourceOptions& options) {
   section.Read("status_interval", options.status_interval, milliseconds(1),
                minutes(60));
   section.ReadSize("wal_budget", options.wal_budget_bytes, 0, kMaxWalBytes);
+  section.ReadChoice<OriginFilter>(
+      "origin", origin,
+      {{"any", OriginFilter::kAny}, {"none", OriginFilter::kNone}});
   section.Done();
   const absl::Status conninfo =
       CheckConninfo(options.server.conninfo.Read().value_or(""));
@@ -270,7 +274,7 @@ Config ReadConfig(Section root) {
   root.ReadChoice<Source>(
       "source", config.source,
       {{"wal", Source::kWal}, {"polling", Source::kPolling}});
-  ReadPostgres(root.Child("postgres"), config.postgres);
+  ReadPostgres(root.Child("postgres"), config.postgres, config.outbox.origin);
   ReadPolling(root.Child("polling"), config.polling);
   ReadOutbox(root.Child("outbox"), config.outbox);
   ReadRoute(root.Child("route"), config.outbox);

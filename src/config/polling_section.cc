@@ -180,6 +180,11 @@ void CheckPollingSource(Section& root, const Config& config) {
               "logical messages are in the WAL only: remove outbox.messages, "
               "or set source: wal");
   }
+  if (config.outbox.origin != OriginFilter::kAny) {
+    root.Fail("postgres.origin",
+              "none needs source: wal, because a row of the table does not "
+              "tell its origin: remove it, or set source: wal");
+  }
   if (config.postgres.initial_snapshot) {
     root.Fail("snapshot",
               "polling publishes the rows that are there anyway: remove it");

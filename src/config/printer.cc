@@ -136,7 +136,8 @@ YAML::Node PrintOutbox(const OutboxOptions& outbox) {
   return node;
 }
 
-YAML::Node PrintPostgres(const WalSourceOptions& postgres) {
+YAML::Node PrintPostgres(const WalSourceOptions& postgres,
+                         OriginFilter origin) {
   YAML::Node node;
   node["conninfo"] =
       Quoted(HideConninfoSecrets(postgres.server.conninfo.Read().value_or("")));
@@ -154,6 +155,7 @@ YAML::Node PrintPostgres(const WalSourceOptions& postgres) {
   node["wal_sender_timeout"] = FormatDuration(postgres.wal_sender_timeout);
   node["status_interval"] = FormatDuration(postgres.status_interval);
   node["wal_budget"] = FormatSize(postgres.wal_budget_bytes);
+  node["origin"] = origin == OriginFilter::kAny ? "any" : "none";
   return node;
 }
 
@@ -319,7 +321,7 @@ YAML::Node PrintDelivery(const Config& config) {
 std::string PrintConfig(const Config& config) {
   YAML::Node root;
   root["source"] = config.source == Source::kWal ? "wal" : "polling";
-  root["postgres"] = PrintPostgres(config.postgres);
+  root["postgres"] = PrintPostgres(config.postgres, config.outbox.origin);
   root["polling"] = PrintPolling(config.polling);
   root["outbox"] = PrintOutbox(config.outbox);
   root["route"] = PrintRoute(config.outbox.route);

@@ -133,7 +133,12 @@ enum class ValueFormat {
   kProtobuf,  // walpost.v1.Envelope (proto/)
 };
 
+// Which transactions are events: those of every origin, or those without one,
+// which were not replicated to this server (pg_replication_origin).
+enum class OriginFilter { kAny, kNone };
+
 struct OutboxOptions {
+  OriginFilter origin = OriginFilter::kAny;  // postgres.origin
   std::vector<TableOptions> tables;
   MessageOptions messages;
   RouteOptions route;

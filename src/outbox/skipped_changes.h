@@ -25,6 +25,11 @@ struct SkippedChanges {
   uint64_t nontransactional_messages = 0;  // of our prefix
   uint64_t messages_of_other_prefixes = 0;
 
+  // With postgres.origin: none, what was replicated to the server: rows of
+  // outbox tables and messages, and the transactions that had some.
+  uint64_t events_of_other_origins = 0;
+  uint64_t transactions_of_other_origins = 0;
+
   SkippedChanges& operator+=(const SkippedChanges& other) {
     unknown_messages += other.unknown_messages;
     rows_of_other_tables += other.rows_of_other_tables;
@@ -34,6 +39,8 @@ struct SkippedChanges {
     truncates += other.truncates;
     nontransactional_messages += other.nontransactional_messages;
     messages_of_other_prefixes += other.messages_of_other_prefixes;
+    events_of_other_origins += other.events_of_other_origins;
+    transactions_of_other_origins += other.transactions_of_other_origins;
     return *this;
   }
 };

@@ -50,6 +50,8 @@ absl::Status TransactionAssembler::Apply(const pgoutput::Message& message,
   }
   if (auto* relation = std::get_if<pgoutput::Relation>(&message)) {
     return Describe(*relation);
+  } else if (std::holds_alternative<pgoutput::Origin>(message)) {
+    return NoteOrigin();
   } else if (auto* logical = std::get_if<pgoutput::LogicalMessage>(&message)) {
     return Message(*logical, step);
   } else if (std::holds_alternative<pgoutput::Unknown>(message)) {
@@ -80,7 +82,31 @@ absl::Status TransactionAssembler::Begin(const pgoutput::Begin& begin) {
   in_transaction_ = true;
   transaction_ = begin;
   ordinal_ = 0;
+  is_replicated_ = false;
+  is_counted_ = false;
   return absl::OkStatus();
+}
+
+// The server sends it right behind Begin.
+absl::Status TransactionAssembler::NoteOrigin() {
+  if (!in_transaction_) return OutsideTransaction("an Origin");
+  if (options_.origin == OriginFilter::kAny) return absl::OkStatus();
+  if (ordinal_ > 0) {
+    return absl::DataLossError(fmt::format(
+        "replication stream: the transaction that commits at {} has an Origin "
+        "behind its first row",
+        transaction_.commit_lsn.ToString()));
+  }
+  is_replicated_ = true;
+  return absl::OkStatus();
+}
+
+bool TransactionAssembler::SkipsEvent() {
+  if (!is_replicated_) return false;
+  ++skipped_.events_of_other_origins;
+  if (!is_counted_) ++skipped_.transactions_of_other_origins;
+  is_counted_ = true;
+  return true;
 }
 
 absl::Status TransactionAssembler::Commit(const pgoutput::Commit& commit,
@@ -251,12 +277,13 @@ absl::Status TransactionAssembler::Insert(const pgoutput::Insert& insert,
   Relation& relation = found->second;
   if (!relation.is_outbox) {
     ++skipped_.rows_of_other_tables;
-    if (relation.is_passed_over) return absl::OkStatus();
+    if (relation.is_passed_over || is_replicated_) return absl::OkStatus();
     step.kind = Step::Kind::kPassedOver;
     step.relation = {insert.relation_oid, relation.name,
                      transaction_.commit_lsn};
     return absl::OkStatus();
   }
+  if (SkipsEvent()) return absl::OkStatus();
   if (relation.mapper == nullptr) step.event = {};
   BeginEvent(relation.source, step);
   if (relation.mapper == nullptr) return Settle(relation.bind_error, step);
@@ -281,6 +308,7 @@ absl::Status TransactionAssembler::Message(
     return absl::OkStatus();
   }
   if (!in_transaction_) return OutsideTransaction("a transactional message");
+  if (SkipsEvent()) return absl::OkStatus();
   step.event = {};
   BeginEvent(options_.tables.size(), step);
   return Settle(message_mapper_.Map(message.content, step.event), step);

@@ -6,6 +6,9 @@
 // transactions, whole, one after the other. So nothing is buffered: an event
 // can be sent while the rest of its transaction is still arriving.
 //
+// With OriginFilter::kNone, the rows and messages of a transaction that has an
+// Origin are counted, and are not events; its end is a step like any other.
+//
 // One per connection (relation descriptions are not valid longer); owned by the
 // source. Pure: no clock, no I/O.
 #pragma once
@@ -120,6 +123,9 @@ class TransactionAssembler {
 
   absl::Status Begin(const pgoutput::Begin& begin);
   absl::Status Commit(const pgoutput::Commit& commit, Step& step);
+  absl::Status NoteOrigin();
+  // True if the next event of the transaction is skipped.
+  bool SkipsEvent();
   absl::Status Describe(const pgoutput::Relation& relation);
   absl::Status FindBaseTypes(pgoutput::RelationSchema& schema);
   std::optional<size_t> SourceOf(std::string_view name, uint32_t oid) const;
@@ -152,6 +158,9 @@ class TransactionAssembler {
   bool in_transaction_ = false;
   pgoutput::Begin transaction_;
   uint64_t ordinal_ = 0;
+  // The open transaction is of another origin, and not wanted.
+  bool is_replicated_ = false;
+  bool is_counted_ = false;  // as a skipped one
   Skipped skipped_;
 };
 

@@ -84,6 +84,9 @@ std::string ProvenSql(const CoveredRule& rule) {
     fences.push_back(MadeAttachedSql(rule));
     fences.push_back(RewriteFenceSql(rule.partition));
   }
+  if (!rule.origin_is_unknown.empty()) {
+    fences.push_back(fmt::format("NOT ({})", rule.origin_is_unknown));
+  }
   return fences.empty() ? "true" : absl::StrJoin(fences, " AND ");
 }
 

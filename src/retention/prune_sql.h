@@ -57,6 +57,9 @@ struct CoveredRule {
   // The operator's statement: rows before it were sent. A timestamp as the
   // server printed it; empty: none.
   std::string assumed_before;
+  // With postgres.origin: none, the condition that a row's origin is not known
+  // (outbox/row_origin.h); empty: it does not matter.
+  std::string origin_is_unknown;
 };
 
 // Condition of these rows. Two fences must both hold:
@@ -67,7 +70,9 @@ struct CoveredRule {
 //                            table, gives an old row a young xmin
 //
 // A partition has a third: xmin is younger than the transaction that attached
-// it, because rows written into the table earlier were not published.
+// it, because rows written into the table earlier were not published. With
+// postgres.origin: none, the slot has confirmed rows, too, that were skipped:
+// what was replicated is another node's to send, but one must know that it was.
 //
 // xmin has 32 bits. It is taken for the youngest transaction that it may name,
 // which is exact for four billion transactions; for older rows, the time

@@ -7,6 +7,7 @@
 #include "base/read_refusal.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "outbox/row_origin.h"
 #include "postgres/connect/sqlstate.h"
 #include "postgres/connect/task_session.h"
 #include "retention/cursor_gate.h"
@@ -114,6 +115,10 @@ void Pruner::NoteDoubt(size_t index) {
       "as a partition, may be in Kafka or not: ask walpost verify -c FILE, "
       "then walpost prune -c FILE --assume-sent-before",
       proof_.Since(index));
+  if (options_.origin == OriginFilter::kAny) return;
+  pruned.doubt += fmt::format(
+      "; with postgres.origin: none, so may rows whose origin is not known: {}",
+      kWhyOriginIsUnknown);
 }
 
 absl::Status Pruner::WithGrant(const absl::Status& status,
@@ -153,7 +158,8 @@ PruneRule Pruner::RuleOf(size_t index, const OutboxShape::Leaf& leaf,
   rule.limit = limit_;
   rule.sent = sent;
   if (options_.proof == SentProof::kSlot) {
-    rule.covered = proof_.Covered(index, shape, leaf, assumed_before_);
+    rule.covered =
+        proof_.Covered(index, shape, leaf, assumed_before_, options_.origin);
     rule.sent = fmt::format("({}) AND {}", rule.covered, sent);
   }
   return rule;

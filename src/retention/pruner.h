@@ -51,6 +51,7 @@ class Pruner {
   struct Options {
     WalSourceOptions postgres;
     std::vector<TableOptions> tables;
+    OriginFilter origin = OriginFilter::kAny;
     RetentionOptions retention;
     SentProof proof = SentProof::kSlot;
     std::string cursor_table;  // schema.table, for SentProof::kCursor

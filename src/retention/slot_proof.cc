@@ -6,6 +6,7 @@
 #include "checkpoint/continuity.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
+#include "outbox/row_origin.h"
 #include "postgres/catalog/coverage_query.h"
 
 namespace walpost {
@@ -112,12 +113,17 @@ std::string SlotProof::UnprovenReason(size_t table) const {
 
 std::string SlotProof::Covered(size_t table, const OutboxShape& shape,
                                const OutboxShape::Leaf& leaf,
-                               const std::string& assumed_before) const {
+                               const std::string& assumed_before,
+                               OriginFilter origin) const {
   CoveredRule rule = proof_.RuleOf(table);
   rule.time_column = shape.time_column;
   rule.time_has_zone = shape.time_has_zone;
   rule.partition = leaf.is_partition ? leaf.oid : 0;
   rule.assumed_before = assumed_before;
+  if (origin == OriginFilter::kNone) {
+    rule.origin_is_unknown =
+        fmt::format("({}) IS NULL", IsOfOtherOriginSql(leaf.name));
+  }
   return CoveredSql(rule);
 }
 

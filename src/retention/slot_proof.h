@@ -64,10 +64,12 @@ class SlotProof {
   std::string Since(size_t table) const { return proof_.Since(table); }
 
   // Condition of the covered rows (CoveredSql). `assumed_before`: the
-  // operator's statement; empty: none.
+  // operator's statement; empty: none. `origin`: which events the slot's stream
+  // has sent.
   std::string Covered(size_t table, const OutboxShape& shape,
                       const OutboxShape::Leaf& leaf,
-                      const std::string& assumed_before) const;
+                      const std::string& assumed_before,
+                      OriginFilter origin) const;
 
  private:
   boost::asio::awaitable<absl::Status> Diagnose(

@@ -22,7 +22,8 @@ constexpr char kSchema[] = R"(
   CREATE TABLE read_rows (id TEXT, topic TEXT, key_is_known INTEGER, key BLOB,
     value_is_known INTEGER, value_hash INTEGER, sequence INTEGER,
     must_be_there INTEGER, row_order INTEGER, can_repeat INTEGER,
-    written INTEGER, came_through INTEGER, key_hash INTEGER);
+    written INTEGER, came_through INTEGER, key_hash INTEGER,
+    other_origin INTEGER);
   CREATE TABLE read_records (id TEXT, topic TEXT, "partition" INTEGER,
     "offset" INTEGER, key BLOB, value_hash INTEGER, position TEXT,
     is_replayed INTEGER, repair TEXT, can_repeat INTEGER, key_hash INTEGER);
@@ -131,7 +132,8 @@ absl::StatusOr<std::unique_ptr<AuditDatabase>> AuditDatabase::Create(
   if (code != SQLITE_OK) return evidence->Error("opening");
   WALPOST_RETURN_IF_ERROR(evidence->Run(kSchema));
   WALPOST_RETURN_IF_ERROR(evidence->Prepare(
-      "INSERT INTO read_rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "INSERT INTO read_rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+      "?)",
       evidence->add_row_));
   WALPOST_RETURN_IF_ERROR(evidence->Prepare(
       "INSERT INTO read_records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -175,6 +177,7 @@ absl::Status AuditDatabase::Add(const ExpectedRecord& row) {
   BindNumber(add_row_, 11, row.written);
   BindNumber(add_row_, 12, row.came_through);
   BindNumber(add_row_, 13, HashOfKey(row.key));
+  BindNumber(add_row_, 14, row.is_of_other_origin);
   return Step(add_row_);
 }
 

@@ -42,6 +42,9 @@ struct ExpectedRecord {
   std::optional<int64_t> written;
   // It is known that its event was to be sent: it is not from before the slot.
   bool came_through = false;
+  // With postgres.origin: none: it was replicated, so it was not to be sent.
+  // nullopt: that is not known.
+  std::optional<bool> is_of_other_origin = false;
 };
 
 struct FoundRecord {

@@ -273,16 +273,25 @@ absl::StatusOr<Report> Judge(const AuditDatabase& evidence,
   const std::string is_waiting_or_discarded = is_parked + " OR " + is_discarded;
   const std::string is_settled = is_waiting_or_discarded + " OR " + is_skipped;
   const Question questions[] = {
+      // One that may be of another origin is missing, too.
       {FindingKind::kMissing,
        fmt::format(kMissing,
-                   "must_be_there AND NOT is_expired AND NOT " + has_fate),
+                   "must_be_there AND NOT is_expired AND "
+                   "other_origin IS NOT 1 AND NOT " +
+                       has_fate),
        true},
       {FindingKind::kUnconfirmed,
        fmt::format(kMissing,
-                   "NOT must_be_there AND NOT is_expired AND NOT " + has_fate),
+                   "NOT must_be_there AND NOT is_expired AND "
+                   "other_origin IS NOT 1 AND NOT " +
+                       has_fate),
        true},
       {FindingKind::kExpired,
        fmt::format(kMissing, "is_expired AND NOT " + has_fate), false},
+      {FindingKind::kOtherOrigin,
+       fmt::format(kMissing,
+                   "other_origin IS 1 AND NOT is_expired AND NOT " + has_fate),
+       false},
       {FindingKind::kParked, fmt::format(kMissing, is_parked), true},
       {FindingKind::kDeadLetter,
        fmt::format(kMissing, has_fate + " AND NOT (" + is_settled + ")"), true},

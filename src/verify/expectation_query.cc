@@ -7,6 +7,7 @@
 #include "fmt/format.h"
 #include "outbox/base_types.h"
 #include "outbox/row_order.h"
+#include "outbox/row_origin.h"
 #include "pgoutput/type_oid.h"
 #include "verify/topic_prefixes.h"
 
@@ -224,7 +225,7 @@ std::string QuotedTableName(const std::string& name) {
 absl::StatusOr<ExpectationQuery> ExpectationQuery::Create(
     const TableOptions& table, const RouteOptions& route,
     const std::vector<ColumnType>& columns, const std::string& sequence_column,
-    const ConfirmedBy& confirmed_by) {
+    const ConfirmedBy& confirmed_by, OriginFilter origin) {
   const Expressions expressions(table, columns);
   WALPOST_ASSIGN_OR_RETURN(TopicTemplate topic,
                            TopicTemplate::Parse(TopicTemplateOf(table, route)));
@@ -273,9 +274,11 @@ absl::StatusOr<ExpectationQuery> ExpectationQuery::Create(
   query.from_ = from;
   query.sql_ = fmt::format(
       "SELECT {}, {}, {}, {}, coalesce({}, false)::text, {}, {}::text, "
-      "({})::text{} FROM {}",
+      "({})::text, ({})::text{} FROM {}",
       id, key, value, sequence, Confirmed(table, id_column, confirmed_by),
-      place, kWritten, CameThrough(table, confirmed_by), topic_values, from);
+      place, kWritten, CameThrough(table, confirmed_by),
+      origin == OriginFilter::kAny ? "false" : IsOfOtherOriginSql(from),
+      topic_values, from);
   query.topics_sql_ =
       fmt::format("SELECT DISTINCT true::text{} FROM {}", topic_values, from);
   query.lookup_sql_ =

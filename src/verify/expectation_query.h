@@ -9,8 +9,8 @@
 // bytes, and bytea, too):
 //
 //   id, key, value, sequence (all text or bytea), must_be_there (text),
-//   row_order and written (text of an integer), came_through (text), then the
-//   values of the topic
+//   row_order and written (text of an integer), came_through and
+//   is_of_other_origin (text), then the values of the topic
 #pragma once
 
 #include <cstdint>
@@ -61,9 +61,10 @@ class ExpectationQuery {
   static absl::StatusOr<ExpectationQuery> Create(
       const TableOptions& table, const RouteOptions& route,
       const std::vector<ColumnType>& columns,
-      const std::string& sequence_column, const ConfirmedBy& confirmed_by);
+      const std::string& sequence_column, const ConfirmedBy& confirmed_by,
+      OriginFilter origin = OriginFilter::kAny);
 
-  static constexpr int kFirstTopicValue = 8;
+  static constexpr int kFirstTopicValue = 9;
 
   const std::string& sql() const { return sql_; }
   // Selects the values of the topics of the rows, each once.

@@ -14,6 +14,9 @@ constexpr std::array<KindDescription, kFindingKinds> kKinds = {{
     {"unconfirmed", "pending: not in Kafka, and not confirmed yet"},
     {"expired",
      "no longer in Kafka: retention or compaction has deleted what was sent"},
+    {"other_origin",
+     "replicated to this server, and so not published here (postgres.origin: "
+     "none)"},
     {"parked", "waits for an operator, or behind an event that does"},
     {"dead_letter", "has a dead letter, and is not in its topic"},
     {"discarded", "not in its topic, because somebody has discarded it"},

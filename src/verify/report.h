@@ -14,6 +14,7 @@ enum class FindingKind {
   kMissing,      // a committed row without a record
   kUnconfirmed,  // the same, but it was not confirmed yet
   kExpired,      // it was sent, and Kafka has deleted its record since
+  kOtherOrigin,  // it was replicated, and is another node's to send
   kParked,       // the same, but it is parked
   kDeadLetter,   // the same, but it has a dead letter
   kDiscarded,    // the same, and somebody has discarded it
@@ -31,7 +32,7 @@ enum class FindingKind {
   kWithoutId,  // a record without the header `id`
   kUndecided,  // could not be decided, or was not checked
 };
-inline constexpr size_t kFindingKinds = 19;
+inline constexpr size_t kFindingKinds = 20;
 
 struct KindDescription {
   std::string_view name;  // in JSON and in text

@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "fmt/format.h"
 #include "outbox/base_types.h"
+#include "outbox/row_origin.h"
 #include "pgoutput/type_oid.h"
 #include "walpost/v1/dead_letter.pb.h"
 
@@ -210,15 +211,15 @@ absl::StatusOr<std::vector<ColumnType>> TableReader::Columns(
 }
 
 absl::Status TableReader::Read(
-    const TableOptions& table, const RouteOptions& route,
+    const TableOptions& table, const OutboxOptions& outbox,
     const std::string& sequence_column, const ConfirmedBy& confirmed_by,
     const std::function<absl::Status(const ExpectedRecord&)>& take) {
   WALPOST_ASSIGN_OR_RETURN(const std::vector<ColumnType> columns,
                            Columns(table.name));
   WALPOST_ASSIGN_OR_RETURN(
       const ExpectationQuery query,
-      ExpectationQuery::Create(table, route, columns, sequence_column,
-                               confirmed_by));
+      ExpectationQuery::Create(table, outbox.route, columns, sequence_column,
+                               confirmed_by, outbox.origin));
   queries_.push_back(query);
   WALPOST_RETURN_IF_ERROR(
       Query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").status());
@@ -245,7 +246,12 @@ absl::Status TableReader::Read(
       expected.row_order = Number(batch.get(), row, 5);
       expected.must_be_there = Cell(batch.get(), row, 4) == "true";
       expected.written = Number(batch.get(), row, 6);
-      expected.came_through = Cell(batch.get(), row, 7) == "true";
+      const std::optional<std::string> other = Text(batch.get(), row, 8);
+      const RowOrigin origin = RowOriginOf(other);
+      expected.is_of_other_origin = origin == RowOrigin::kOther;
+      if (origin == RowOrigin::kUnknown) expected.is_of_other_origin.reset();
+      expected.came_through =
+          Cell(batch.get(), row, 7) == "true" && origin != RowOrigin::kOther;
       WALPOST_RETURN_IF_ERROR(take(expected));
     }
   }

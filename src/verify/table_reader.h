@@ -29,10 +29,10 @@ class TableReader {
   static absl::StatusOr<std::unique_ptr<TableReader>> Connect(
       const ReloadableText& conninfo);
 
-  // Reads the table under one snapshot, in batches. `take` gets every row; its
-  // value is valid during the call.
+  // Reads a table of `outbox` under one snapshot, in batches. `take` gets every
+  // row; its value is valid during the call.
   absl::Status Read(
-      const TableOptions& table, const RouteOptions& route,
+      const TableOptions& table, const OutboxOptions& outbox,
       const std::string& sequence_column, const ConfirmedBy& confirmed_by,
       const std::function<absl::Status(const ExpectedRecord&)>& take);
 

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/event_digest.h"
+#include "outbox/row_origin.h"
 #include "verify/deleted_records.h"
 #include "verify/empty_table.h"
 #include "verify/envelope_payload.h"
@@ -80,6 +81,7 @@ absl::StatusOr<Report> Verifier::Run() {
         "events that compaction has removed count as missing",
         unseen_topic_));
   }
+  WALPOST_RETURN_IF_ERROR(NoteUnknownOrigins(report));
   const bool may_be_updated = report[FindingKind::kAltered].count > 0 ||
                               report[FindingKind::kUndecided].count > 0;
   if (may_be_updated) {
@@ -87,6 +89,22 @@ absl::StatusOr<Report> Verifier::Run() {
                         update_notes_.end());
   }
   return report;
+}
+
+// They are among the missing and the pending ones.
+absl::Status Verifier::NoteUnknownOrigins(Report& report) {
+  if (options_.outbox.origin == OriginFilter::kAny) return absl::OkStatus();
+  int64_t unknown = 0;
+  WALPOST_RETURN_IF_ERROR(audit_database_->Select(
+      "SELECT count(*) FROM expected WHERE NOT is_matched AND other_origin IS "
+      "NULL",
+      [&](const AuditDatabase::Row& row) { unknown = row.Number(0); }));
+  if (unknown == 0 || !options_.id_file.empty()) return absl::OkStatus();
+  report.notes.push_back(fmt::format(
+      "{} rows without a record may have been replicated to this server, which "
+      "postgres.origin: none skips, or are lost: {}",
+      unknown, kWhyOriginIsUnknown));
+  return absl::OkStatus();
 }
 
 absl::Status Verifier::ReadTables() {
@@ -127,7 +145,7 @@ absl::Status Verifier::NoteIfSkipped(const TableOptions& table,
 absl::Status Verifier::ReadTable(const TableOptions& table) {
   const uint64_t before = rows_;
   WALPOST_RETURN_IF_ERROR(
-      table_->Read(table, options_.outbox.route, options_.sequence_column,
+      table_->Read(table, options_.outbox, options_.sequence_column,
                    options_.confirmed_by, [&](const ExpectedRecord& row) {
                      if (row.topic) topics_.insert(*row.topic);
                      all_rows_confirmed_ &= row.must_be_there;

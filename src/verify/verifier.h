@@ -78,6 +78,7 @@ class Verifier {
   absl::Status JudgeEmptyTables();
   absl::Status TakeRecord(FoundRecord& record);
   absl::Status FindNewer();
+  absl::Status NoteUnknownOrigins(Report& report);
 
   VerifierOptions options_;
   Progress progress_;

@@ -146,7 +146,9 @@ TEST(MetricsPageTest, ShowsEachCounter) {
            "walpost_skipped_changes_total{kind=\"nontransactional_message\"} "
            "13",
            "walpost_skipped_changes_total{kind=\"message_of_other_prefix\"} "
-           "14"}));
+           "14",
+           "walpost_replicated_events_total 61",
+           "walpost_replicated_transactions_total 62"}));
 }
 
 TEST(MetricsPageTest, ShowsTheStateAsOneOfAll) {

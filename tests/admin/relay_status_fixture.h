@@ -66,6 +66,8 @@ inline RelayStatus SomeStatus() {
   status.skipped.truncates = 12;
   status.skipped.nontransactional_messages = 13;
   status.skipped.messages_of_other_prefixes = 14;
+  status.skipped.events_of_other_origins = 61;
+  status.skipped.transactions_of_other_origins = 62;
   return status;
 }
 

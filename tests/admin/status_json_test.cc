@@ -89,6 +89,8 @@ TEST(StatusJsonTest, ShowsEverything) {
   "skipped_truncates": 12,
   "skipped_nontransactional_messages": 13,
   "skipped_messages_of_other_prefixes": 14,
+  "replicated_events": 61,
+  "replicated_transactions": 62,
   "guarantee": "at_least_once",
   "commit_to_acknowledgement_count": 3,
   "commit_to_acknowledgement_sum_seconds": 600.00021,

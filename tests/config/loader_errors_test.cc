@@ -292,6 +292,11 @@ TEST(LoaderErrorsTest, AnEmptyValueIsOfTheWrongKind) {
 TEST(LoaderErrorsTest, WhatPollingCannotDoIsNamed) {
   ExpectRefusals({
       {"source: slot", "w.yaml:1: source: ", "not one of wal, polling"},
+      {"postgres: {origin: own}",
+       "w.yaml:1: postgres.origin: ", "not one of any, none"},
+      {"{source: polling, polling: {strategy: delete}, postgres: {origin: "
+       "none}}",
+       "w.yaml:1: postgres.origin: ", "none needs source: wal"},
       {"polling: {strategy: steal}",
        "w.yaml:1: polling.strategy: ", "not one of claim, delete, cursor"},
       {"polling: {interval: 0ms}",

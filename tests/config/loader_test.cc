@@ -122,6 +122,10 @@ const Row kRows[] = {
     {"postgres.status_interval", "200",
      "{postgres: {status_interval: 1s}}", "1000",
      [](const Config& c) { return Text(c.postgres.status_interval); }},
+    {"postgres.origin", "any", "{postgres: {origin: none}}", "none",
+     [](const Config& c) {
+       return c.outbox.origin == OriginFilter::kAny ? "any" : "none";
+     }},
     {"outbox.tables[].name", "public.outbox",
      "{outbox: {tables: [{name: a.b}]}}", "a.b",
      [](const Config& c) { return Table(c).name; }},

@@ -47,6 +47,7 @@ postgres:
   wal_sender_timeout: 30s
   status_interval: 200ms
   wal_budget: 0
+  origin: any
 polling:
   strategy: claim
   interval: 1s
@@ -168,6 +169,7 @@ void ExpectSame(const PollingOptions& a, const PollingOptions& b) {
 }
 
 void ExpectSame(const OutboxOptions& a, const OutboxOptions& b) {
+  EXPECT_EQ(a.origin, b.origin);
   ASSERT_EQ(a.tables.size(), b.tables.size());
   for (size_t i = 0; i < a.tables.size(); ++i) {
     EXPECT_EQ(a.tables[i].name, b.tables[i].name);
@@ -228,7 +230,7 @@ const char* const kTexts[] = {
     R"(
 postgres: {conninfo: user=u dbname=d host=h, slot: s_1, publication: 'My "P"',
            create: true, failover: true, wal_sender_timeout: 61s,
-           status_interval: 1ms, wal_budget: 3GiB}
+           status_interval: 1ms, wal_budget: 3GiB, origin: none}
 outbox:
   tables:
     - name: shop.orders

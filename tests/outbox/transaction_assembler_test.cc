@@ -34,6 +34,10 @@ OutboxOptions MakeOptions() {
 // Feeds and expects it to be taken; then step() says what it meant.
 class TransactionAssemblerTest : public ::testing::Test {
  protected:
+  explicit TransactionAssemblerTest(
+      const OutboxOptions& options = MakeOptions())
+      : feed_(options) {}
+
   const Step& Feed(std::string_view message) {
     const absl::Status status = feed_.Feed(message);
     EXPECT_TRUE(status.ok()) << status;
@@ -71,7 +75,7 @@ class TransactionAssemblerTest : public ::testing::Test {
     return InsertMessage(kOutbox, {Text(id), Text("k"), Null()});
   }
 
-  MessageFeed feed_{MakeOptions()};
+  MessageFeed feed_;
 };
 
 TEST_F(TransactionAssemblerTest, GivesTheEventsOfATransactionAndThenItsEnd) {
@@ -275,6 +279,82 @@ TEST(TransactionAssemblerSourcesTest, EventsKnowWhichTableTheyCameFrom) {
   ASSERT_TRUE(
       feed.Feed(LogicalMessageMessage(true, kCommit, "outbox", "{}")).ok());
   EXPECT_EQ(feed.step().event.source, 2u) << "the messages come last";
+}
+
+// ---- Origins.
+
+OutboxOptions OwnOnly() {
+  OutboxOptions options = MakeOptions();
+  options.origin = OriginFilter::kNone;
+  return options;
+}
+
+class OriginTest : public TransactionAssemblerTest {
+ protected:
+  OriginTest() : TransactionAssemblerTest(OwnOnly()) {}
+
+  const SkippedChanges& skipped() { return feed_.assembler().skipped(); }
+};
+
+TEST_F(TransactionAssemblerTest, AnOriginDoesNotMatterUnlessItIsFiltered) {
+  ExpectNothing(BeginMessage(kCommit));
+  ExpectNothing(OriginMessage(Lsn(1), "peer"));
+  DescribeOutbox();
+  EXPECT_EQ(FeedEvent(Row("1")).position.ordinal, 1u);
+  EXPECT_EQ(feed_.assembler().skipped().events_of_other_origins, 0u);
+}
+
+TEST_F(TransactionAssemblerTest, AnOriginIsInATransaction) {
+  ExpectDataLoss(OriginMessage(Lsn(1), "peer"));
+}
+
+TEST_F(OriginTest, SkipsAndCountsAReplicatedTransactionAndGivesItsEnd) {
+  ExpectNothing(BeginMessage(kCommit));
+  ExpectNothing(OriginMessage(Lsn(1), "peer"));
+  DescribeOutbox();
+  DescribeOrders();
+  ExpectNothing(Row("1"));
+  ExpectNothing(LogicalMessageMessage(true, kCommit, "outbox", "{"));
+  ExpectNothing(InsertMessage(kOrders, {Text("7")}));
+  const Step& end = Feed(CommitMessage(kCommit, kEnd));
+  EXPECT_EQ(end.kind, Step::Kind::kTransactionEnd);
+  EXPECT_EQ(end.end_lsn, kEnd);
+  EXPECT_EQ(skipped().events_of_other_origins, 2u);
+  EXPECT_EQ(skipped().transactions_of_other_origins, 1u);
+}
+
+TEST_F(OriginTest, TheNextTransactionHasAnOriginOfItsOwn) {
+  ExpectNothing(BeginMessage(kCommit));
+  ExpectNothing(OriginMessage(Lsn(1), "peer"));
+  DescribeOutbox();
+  ExpectNothing(Row("1"));
+  Feed(CommitMessage(kCommit, kEnd));
+  ExpectNothing(BeginMessage(kLater));
+  EXPECT_EQ(FeedEvent(Row("2")).position, (Position{kLater, 1}));
+}
+
+TEST_F(OriginTest, ATransactionWithoutEventsDoesNotCount) {
+  ExpectNothing(BeginMessage(kCommit));
+  ExpectNothing(OriginMessage(Lsn(1), "peer"));
+  ExpectNothing(LogicalMessageMessage(false, kCommit, "outbox", "{}"));
+  ExpectNothing(LogicalMessageMessage(true, kCommit, "other", "{}"));
+  Feed(CommitMessage(kCommit, kEnd));
+  EXPECT_EQ(skipped().transactions_of_other_origins, 0u);
+}
+
+TEST_F(OriginTest, ARowThatCannotBeDeliveredIsSkipped) {
+  ExpectNothing(BeginMessage(kCommit));
+  ExpectNothing(OriginMessage(Lsn(1), "peer"));
+  ExpectNothing(RelationMessage(kOutbox, "public", "outbox", {{"other"}}));
+  ExpectNothing(InsertMessage(kOutbox, {Text("7")}));
+  EXPECT_EQ(skipped().events_of_other_origins, 1u);
+}
+
+TEST_F(OriginTest, AnOriginBehindAnEventIsNotWhatServersSend) {
+  ExpectNothing(BeginMessage(kCommit));
+  DescribeOutbox();
+  FeedEvent(Row("1"));
+  ExpectDataLoss(OriginMessage(Lsn(1), "peer"));
 }
 
 // ---- Logical messages.

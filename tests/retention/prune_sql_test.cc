@@ -121,6 +121,16 @@ TEST(CoveredSqlTest, APartitionIsCoveredSinceItWasAttached) {
   }
 }
 
+TEST(CoveredSqlTest, P11ARowWhoseOriginIsNotKnownIsNotCovered) {
+  CoveredRule rule = Born();
+  rule.streamed_from = 3;
+  rule.born_at = WallTime();
+  rule.origin_is_unknown = "unknown";
+  EXPECT_EQ(CoveredSql(rule), "NOT (unknown)");
+  rule.assumed_before = "2026-01-31 00:00:00+00";
+  EXPECT_THAT(CoveredSql(rule), HasSubstr("(NOT (unknown)) OR created_at <"));
+}
+
 TEST(CoveredSqlTest, TheOperatorsWordIsForRowsBeforeATimeOnly) {
   CoveredRule rule;
   rule.time_column = "created_at";

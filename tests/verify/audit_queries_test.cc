@@ -107,6 +107,25 @@ TEST_F(JudgementTest, ExpectsAllOnceTheSlotHasConfirmedIt) {
   EXPECT_EQ(Judged(), (Counts{{"missing!", 1}}));
 }
 
+// One that may have been replicated is missing: it may be lost.
+TEST_F(JudgementTest, P11SetsApartWhatIsKnownToBeReplicated) {
+  FindAll();
+  const std::optional<bool> origins[] = {true, false, std::nullopt};
+  for (const std::optional<bool>& is_of_other_origin : origins) {
+    for (const bool must_be_there : {true, false}) {
+      ExpectedRecord row;
+      row.id = Uuid(std::to_string(++rows_));
+      row.topic = "orders";
+      row.must_be_there = must_be_there;
+      row.is_of_other_origin = is_of_other_origin;
+      ASSERT_TRUE(audit_database_->Add(row).ok());
+    }
+  }
+  EXPECT_EQ(
+      Judged(),
+      (Counts{{"other_origin", 2}, {"missing!", 2}, {"unconfirmed!", 2}}));
+}
+
 TEST_F(JudgementTest, SetsApartWhatHasADeadLetter) {
   FoundRecord dead = Record("b");
   dead.is_dead_letter = true;

@@ -71,6 +71,16 @@ TEST(ExpectationQueryTest, TheValuesOfATopicComeLast) {
   EXPECT_EQ(Create(table)->topic().text(), "its-own");
 }
 
+TEST(ExpectationQueryTest, TheOriginIsAskedForIfItMatters) {
+  ExpectHas({}, "t", ", (false)::text FROM ");
+  const auto query = ExpectationQuery::Create(
+      {}, {}, kColumns, "", {ConfirmedBy::Kind::kSlot, "slot"},
+      OriginFilter::kNone);
+  ASSERT_TRUE(query.ok()) << query.status();
+  EXPECT_NE(query->sql().find("pg_xact_commit_timestamp_origin(xmin)"),
+            std::string::npos);
+}
+
 TEST(ExpectationQueryTest, AnIdOfBytesIsLookedUpAsBytes) {
   TableOptions table;
   EXPECT_FALSE(Create(table)->has_bytea_ids());

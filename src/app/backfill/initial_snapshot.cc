@@ -243,6 +243,12 @@ asio::awaitable<absl::Status> InitialSnapshot::Finish() {
         std::string(noted.message()));
   }
   const std::string left_out = publisher_->left_out().ToText();
+  if (publisher_->other_origin() > 0) {
+    spdlog::info(
+        "initial snapshot: {} of these rows are left out, because they were "
+        "replicated to this server (postgres.origin: none)",
+        publisher_->other_origin());
+  }
   spdlog::info(
       "initial snapshot: {} rows are in Kafka{}{}{}; slot {} begins at {}",
       publisher_->done(), ledger_ == nullptr ? "" : ", or come with the stream",

@@ -34,8 +34,11 @@ asio::awaitable<absl::StatusOr<EventSet>> PendingSlotEvents::Run(
   const auto show = [&](const Event& event) {
     if (!events.Add(event)) ++unknown;
   };
-  const absl::Status peeked = co_await PeekSlot(
-      *connection_, config_.postgres, config_.outbox, references, end, show);
+  // Those of other origins, too: the stream decides about them.
+  OutboxOptions outbox = config_.outbox;
+  outbox.origin = OriginFilter::kAny;
+  const absl::Status peeked = co_await PeekSlot(*connection_, config_.postgres,
+                                                outbox, references, end, show);
   connection_.reset();
   if (!peeked.ok()) co_return peeked;
   if (unknown > 0) {

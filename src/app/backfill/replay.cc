@@ -227,6 +227,7 @@ Replay::Result Replay::result() const {
   result.resume = confirmable();
   result.skipped = skipped_;
   result.left_out = left_out_;
+  result.other_origin = source_.skipped().events_of_other_origins;
   result.events = counted_;
   result.value_bytes = counted_bytes_;
   result.undeliverable = undeliverable_;

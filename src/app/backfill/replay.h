@@ -54,6 +54,7 @@ class Replay final : private EventConsumer {
     uint64_t value_bytes = 0;
     uint64_t skipped = 0;        // from before `since`
     DispositionCounts left_out;  // on record
+    uint64_t other_origin = 0;   // left out, because they were replicated
   };
 
   // kInvalidArgument: the configuration is not suitable.

@@ -216,11 +216,30 @@ asio::awaitable<absl::Status> SnapshotSession::RequireReadable(
   const std::string name = table.name;
   TableScan scan(*connection_, std::move(table), TableFilter());
   const absl::Status opened = co_await scan.Open();
-  if (opened.ok()) co_return co_await scan.Close();
+  if (opened.ok()) {
+    WALPOST_CO_RETURN_IF_ERROR(co_await scan.Close());
+    co_return co_await RequireOrigins(scan, name);
+  }
   if (absl::IsUnavailable(opened)) co_return opened;
   co_return absl::FailedPreconditionError(
       fmt::format("snapshot: initial reads table {}, and cannot: {}", name,
                   std::string(opened.message())));
+}
+
+asio::awaitable<absl::Status> SnapshotSession::RequireOrigins(
+    TableScan& scan, std::string table) {
+  if (config_.outbox.origin == OriginFilter::kAny) co_return absl::OkStatus();
+  WALPOST_CO_ASSIGN_OR_RETURN(const bool is_unknown,
+                              co_await scan.HasUnknownOrigin());
+  if (!is_unknown) co_return absl::OkStatus();
+  co_return absl::FailedPreconditionError(fmt::format(
+      "snapshot: initial publishes the rows of table {} that were not "
+      "replicated (postgres.origin: none), and the origin of some is not "
+      "known: {}. Start walpost once with --set postgres.origin=any, which "
+      "publishes all rows; or set snapshot: never, and choose rows with "
+      "walpost replay -c FILE --from-table --where CONDITION --set "
+      "postgres.origin=any",
+      table, kWhyOriginIsUnknown));
 }
 
 // Without the record, a slot that is dropped later would be created again, and

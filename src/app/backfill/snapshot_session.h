@@ -23,6 +23,7 @@
 #include "postgres/slot/observed_slot.h"
 #include "postgres/slot/slot.h"
 #include "postgres/slot/slot_history.h"
+#include "postgres/tables/table_scan.h"
 
 namespace walpost {
 
@@ -103,6 +104,8 @@ class SnapshotSession {
   boost::asio::awaitable<absl::Status> Lock();
   boost::asio::awaitable<absl::Status> RequireReadableTables();
   boost::asio::awaitable<absl::Status> RequireReadable(TableOptions table);
+  boost::asio::awaitable<absl::Status> RequireOrigins(TableScan& scan,
+                                                      std::string table);
   boost::asio::awaitable<absl::Status> RequireOwnPublication();
   absl::Status NotOwner(const std::string& role) const;
   boost::asio::awaitable<absl::Status> MakeSlot();

@@ -185,6 +185,7 @@ asio::awaitable<absl::Status> TablePublisher::ReadOrderTypes(
 // its last ones. NULLs come last, and a comparison with them is not true.
 TableFilter TablePublisher::FilterFromPlace(Connection& connection) const {
   TableFilter filter = options_.filter;
+  filter.with_origin = config_.outbox.origin == OriginFilter::kNone;
   const ScanCursor::Key* key = place_.key();
   if (key == nullptr || key->empty()) return filter;
   std::vector<std::string> columns;
@@ -218,10 +219,12 @@ absl::Status TablePublisher::MakeMapper(
 
 asio::awaitable<absl::Status> TablePublisher::PublishPortion(TableScan& scan,
                                                              size_t rows) {
+  const bool asks_origin = config_.outbox.origin == OriginFilter::kNone;
   absl::Status status;
   for (size_t i = 0; i < rows && status.ok(); ++i) {
+    const RowOrigin origin = asks_origin ? scan.Origin(i) : RowOrigin::kOwn;
     status = co_await WaitWhilePaused();
-    if (status.ok()) status = co_await PublishRow(scan.Row(i));
+    if (status.ok()) status = co_await PublishRow(scan.Row(i), origin);
     if (status.ok() && IsCommitDue()) status = co_await Settle();
     NoteAcknowledged();
     if (options_.progress) options_.progress(done() + place_.pending(), all_);
@@ -239,7 +242,7 @@ asio::awaitable<absl::Status> TablePublisher::WaitWhilePaused() {
 }
 
 asio::awaitable<absl::Status> TablePublisher::PublishRow(
-    const pgoutput::TupleData& row) {
+    const pgoutput::TupleData& row, RowOrigin origin) {
   Event event;
   event.source = source_;
   event.commit_time = WallNow();
@@ -251,10 +254,11 @@ asio::awaitable<absl::Status> TablePublisher::PublishRow(
     co_return absl::OkStatus();
   }
   if (place_.WasAcknowledged(key, content)) co_return absl::OkStatus();
-  const bool is_on_record = LeavesOut(event);
+  const bool is_left_out = LeavesOut(event, origin);
   const absl::StatusOr<bool> wanted =
-      is_on_record ? absl::StatusOr<bool>(false) : IsWanted(event, mapped);
+      is_left_out ? absl::StatusOr<bool>(false) : IsWanted(event, mapped);
   if (!wanted.ok()) co_return wanted.status();
+  if (*wanted && origin == RowOrigin::kUnknown) co_return UnknownOrigin(event);
   ++counts_.rows;
   if (*wanted && options_.dry_run) {
     WALPOST_CO_RETURN_IF_ERROR(Preview(event, mapped));
@@ -271,7 +275,23 @@ asio::awaitable<absl::Status> TablePublisher::PublishRow(
   co_return absl::OkStatus();
 }
 
-bool TablePublisher::LeavesOut(const Event& event) {
+absl::Status TablePublisher::UnknownOrigin(const Event& event) const {
+  return absl::FailedPreconditionError(fmt::format(
+      "row {} of table {}: with postgres.origin: none, rows that were "
+      "replicated are left out, and the origin of this one is not known: {}. "
+      "To publish rows whatever their origin, add --set postgres.origin=any "
+      "to the command; walpost replay -c FILE --from-table --where CONDITION "
+      "chooses them",
+      event.id.value_or("(no id)"), config_.outbox.tables[source_].name,
+      kWhyOriginIsUnknown));
+}
+
+bool TablePublisher::LeavesOut(const Event& event, RowOrigin origin) {
+  if (origin == RowOrigin::kOther) {
+    ++counts_.other_origin;
+    ReportRow(event, "other_origin");
+    return true;
+  }
   if (!options_.on_record) return false;
   const std::optional<Disposition> fate = options_.on_record->Find(event);
   if (!fate) return false;

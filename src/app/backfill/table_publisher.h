@@ -78,6 +78,7 @@ class TablePublisher {
     uint64_t published = 0;
     uint64_t set_aside = 0;      // wanted, but not deliverable (on_error)
     DispositionCounts left_out;  // on record
+    uint64_t other_origin = 0;   // left out, because they were replicated
   };
 
   // kInvalidArgument, kFailedPrecondition: unsuitable configuration.
@@ -94,7 +95,9 @@ class TablePublisher {
   // the old one was lost, after Renew if the sink has failed. Rows that are
   // read twice count twice in Counts, but not in done().
   //
-  // kCancelled: Stop was called. Undeliverable row: see stoppage().
+  // kCancelled: Stop was called. Undeliverable row: see stoppage(). With
+  // postgres.origin: none, kFailedPrecondition: a row that is wanted may have
+  // been replicated or not; names the remedy.
   boost::asio::awaitable<absl::StatusOr<Counts>> Continue(
       Connection& connection);
   // Replaces the sink; drops records in flight. Not during Continue.
@@ -113,6 +116,7 @@ class TablePublisher {
     options_.on_record = std::move(events);
   }
   const DispositionCounts& left_out() const { return counts_.left_out; }
+  uint64_t other_origin() const { return counts_.other_origin; }
 
   // True if the sink must be replaced before the next Continue.
   bool sink_failed() const;
@@ -142,10 +146,11 @@ class TablePublisher {
                                                       size_t rows);
   boost::asio::awaitable<absl::Status> WaitWhilePaused();
   boost::asio::awaitable<absl::Status> PublishRow(
-      const pgoutput::TupleData& row);
+      const pgoutput::TupleData& row, RowOrigin origin);
+  absl::Status UnknownOrigin(const Event& event) const;
   absl::Status MakeMapper(const pgoutput::RelationSchema& schema);
   bool IsMeant(const std::string& table) const;
-  bool LeavesOut(const Event& event);
+  bool LeavesOut(const Event& event, RowOrigin origin);
   absl::StatusOr<bool> IsWanted(const Event& event, const absl::Status& mapped);
   bool IsSetAside(const Event& event, const absl::Status& reason);
   absl::Status Preview(const Event& event, absl::Status mapped);

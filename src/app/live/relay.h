@@ -23,6 +23,7 @@
 #include "app/backfill/initial_snapshot.h"
 #include "app/checkpoint/checkpoint_service.h"
 #include "app/process/progress_log.h"
+#include "app/process/replicated_events_log.h"
 #include "app/process/state_log.h"
 #include "app/sink/sink_handle.h"
 #include "app/stored/parked_event_service.h"
@@ -158,6 +159,7 @@ class Relay {
   bool is_fencing_ = false;
   bool kafka_was_reached_ = false;
   ProgressLog progress_log_;
+  ReplicatedEventsLog replicated_log_;
 };
 
 }  // namespace walpost

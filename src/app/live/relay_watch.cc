@@ -138,6 +138,7 @@ asio::awaitable<void> Relay::Watch() {
     OnDrained();
     progress_log_.Tick(Clock::now(), sender_,
                        checkpoints_.writer().confirmable());
+    replicated_log_.Tick(Clock::now(), stream_.skipped());
     watch_timer_.expires_after(kWatchInterval);
     co_await watch_timer_.async_wait(kAsTuple);
   }

@@ -55,6 +55,7 @@ Pruner::Options PrunerOptions(const Config& config) {
   Pruner::Options options;
   options.postgres = config.postgres;
   options.tables = config.outbox.tables;
+  options.origin = config.outbox.origin;
   options.retention = config.retention;
   if (config.source == Source::kPolling) {
     options.proof = ProofOf(config.polling.strategy);

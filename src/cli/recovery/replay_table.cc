@@ -180,13 +180,13 @@ void PrintResult(const TableReplayArguments& arguments, const Counts& counts,
   if (missing == nullptr) {
     Print("{} rows {}{}\n{}", counts.published,
           dry_run ? "would be replayed" : "replayed", SetAsideText(counts),
-          LeftOutText(counts.left_out));
+          LeftOutText(counts));
     return;
   }
   Print("{} rows looked at, {} {}{}\n{}{}", counts.rows, counts.published,
         dry_run ? "are not in Kafka; nothing was done"
                 : "were not in Kafka, and are replayed",
-        SetAsideText(counts), LeftOutText(counts.left_out), missing->ToText());
+        SetAsideText(counts), LeftOutText(counts), missing->ToText());
   if (!dry_run && !arguments.table.empty() && !HasFilter(arguments)) {
     Print(
         "table {} has no other row that Kafka lacks and nobody has decided "

@@ -15,6 +15,18 @@ std::string SetAsideText(const TablePublisher::Counts& counts) {
              : fmt::format(", {} not deliverable (on_error)", counts.set_aside);
 }
 
+std::string OtherOriginText(uint64_t count) {
+  if (count == 0) return "";
+  return fmt::format(
+      "left out: {} that were replicated to this server (postgres.origin: "
+      "none)\n",
+      count);
+}
+
+std::string LeftOutText(const TablePublisher::Counts& counts) {
+  return LeftOutText(counts.left_out) + OtherOriginText(counts.other_origin);
+}
+
 std::string LeftOutText(const DispositionCounts& left_out) {
   std::string text;
   const auto add = [&](Disposition fate, std::string_view what) {

@@ -1,6 +1,7 @@
 // What recover and replay say about the rows of a table.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -17,5 +18,9 @@ std::string SetAsideText(const TablePublisher::Counts& counts);
 
 // Lines about events that are on record; empty: there are none.
 std::string LeftOutText(const DispositionCounts& left_out);
+// A line about events that were replicated to the server; empty: none.
+std::string OtherOriginText(uint64_t count);
+// Both.
+std::string LeftOutText(const TablePublisher::Counts& counts);
 
 }  // namespace walpost

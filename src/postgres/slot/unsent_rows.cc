@@ -114,8 +114,11 @@ asio::awaitable<absl::StatusOr<uint64_t>> UnsentRowsCounter::CountPending() {
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
                               co_await connection_.Execute(now));
   WALPOST_CO_ASSIGN_OR_RETURN(const Lsn end, Lsn::Parse(rows.Text(0, 0)));
-  const absl::Status peeked = co_await PeekSlot(connection_, postgres_, outbox_,
-                                                references_, end, show);
+  // Those of other origins, too: the stream decides about them.
+  OutboxOptions outbox = outbox_;
+  outbox.origin = OriginFilter::kAny;
+  const absl::Status peeked =
+      co_await PeekSlot(connection_, postgres_, outbox, references_, end, show);
   if (!peeked.ok()) co_return peeked;
   if (ids.size() < pending || ids.empty()) co_return pending;
   const TableOptions& table = outbox_.tables[table_];

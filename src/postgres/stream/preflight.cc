@@ -100,13 +100,26 @@ asio::awaitable<absl::Status> Preflight::CheckServer() {
       "(SELECT count(*) FROM pg_catalog.pg_stat_replication), "
       "current_user, (SELECT rolreplication OR rolsuper FROM "
       "pg_catalog.pg_roles WHERE rolname = current_user), "
-      "pg_is_in_recovery(), {}",
+      "pg_is_in_recovery(), {}, "
+      "current_setting('track_commit_timestamp')::bool",
       kDecodesSql);
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows settings,
                               co_await connection_.Execute(sql));
   CheckSettings(settings);
   CheckCapacity(settings);
   co_return absl::OkStatus();
+}
+
+void Preflight::CheckOrigins(bool are_kept) {
+  if (are_kept) {
+    return Add(Severity::kOk, "track_commit_timestamp",
+               "is on: the server keeps the origins of rows");
+  }
+  Add(Severity::kWarning, "track_commit_timestamp",
+      "is off, so with postgres.origin: none nobody can tell which rows were "
+      "replicated: verify reports them as missing, snapshot, recover and "
+      "replay --from-table refuse, and prune deletes nothing",
+      "ALTER SYSTEM SET track_commit_timestamp = on; and restart the server");
 }
 
 void Preflight::CheckSettings(const QueryRows& settings) {
@@ -132,6 +145,7 @@ void Preflight::CheckSettings(const QueryRows& settings) {
     Add(Severity::kOk, "max_slot_wal_keep_size",
         fmt::format("is {}: beyond it the slot is lost", settings.Text(0, 1)));
   }
+  if (outbox_.origin == OriginFilter::kNone) CheckOrigins(settings.Bool(0, 10));
   const std::string commit = settings.Text(0, 2);
   if (commit == "off") {
     Add(Severity::kNote, "synchronous_commit",

@@ -42,6 +42,7 @@ class Preflight {
 
   void CheckVersion();
   void CheckSettings(const QueryRows& settings);
+  void CheckOrigins(bool are_kept);
   void CheckCapacity(const QueryRows& settings);
   void Add(Severity severity, std::string subject, std::string text,
            std::string remedy = "");

@@ -66,6 +66,7 @@ class ReplaySource {
   // (kOk), or an error.
   boost::asio::awaitable<absl::Status> Stream();
   bool reached_end() const { return is_empty_ || stream_.reached_end(); }
+  SkippedChanges skipped() const { return stream_.skipped(); }
 
   void Stop();
   // The consumer has made progress.

@@ -75,10 +75,12 @@ asio::awaitable<absl::Status> TableScan::Open() {
   const std::string see_all = "SET LOCAL row_security = off";
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows set,
                               co_await connection_.Execute(see_all));
-  const std::string sql =
-      fmt::format("DECLARE {} NO SCROLL CURSOR FOR SELECT {} FROM {}{}{}",
-                  kCursor, ColumnList(schema_), QuoteQualifiedName(table_.name),
-                  conditions_, order_);
+  const std::string table = QuoteQualifiedName(table_.name);
+  const std::string origin =
+      filter_.with_origin ? ", " + IsOfOtherOriginSql(table) : "";
+  const std::string sql = fmt::format(
+      "DECLARE {} NO SCROLL CURSOR FOR SELECT {}{} FROM {}{}{}", kCursor,
+      ColumnList(schema_), origin, table, conditions_, order_);
   absl::StatusOr<QueryRows> declared = co_await Execute(sql);
   co_return declared.status();
 }
@@ -270,6 +272,10 @@ const pgoutput::TupleData& TableScan::Row(size_t index) {
   return tuple_.Read(rows_[index], schema_.columns.size());
 }
 
+RowOrigin TableScan::Origin(size_t index) const {
+  return RowOriginOf(rows_[index].Get(0, schema_.columns.size()));
+}
+
 asio::awaitable<absl::Status> TableScan::Close() {
   while (is_fetching_) WALPOST_CO_RETURN_IF_ERROR(co_await ReadPortion());
   rows_.clear();
@@ -284,6 +290,16 @@ asio::awaitable<absl::StatusOr<uint64_t>> TableScan::Count() {
                   conditions_);
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await Execute(sql));
   co_return rows.Unsigned(0, 0);
+}
+
+asio::awaitable<absl::StatusOr<bool>> TableScan::HasUnknownOrigin() {
+  const std::string table = QuoteQualifiedName(table_.name);
+  const std::string sql = fmt::format(
+      "SELECT EXISTS (SELECT FROM (SELECT {} AS is_other FROM {}{}) origins "
+      "WHERE is_other IS NULL)",
+      IsOfOtherOriginSql(table), table, conditions_);
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await Execute(sql));
+  co_return rows.Bool(0, 0);
 }
 
 }  // namespace walpost

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "outbox/options.h"
+#include "outbox/row_origin.h"
 #include "pgoutput/relation_schema.h"
 #include "pgoutput/tuple.h"
 #include "postgres/catalog/table_columns.h"
@@ -41,6 +42,8 @@ struct TableFilter {
   // which one inserted a row; 0: any.
   uint64_t from_transaction = 0;
   std::string order_by;  // a column; empty: the closest to commit order
+  // Not a selection: each row comes with its origin.
+  bool with_origin = false;
 };
 
 class TableScan {
@@ -64,11 +67,15 @@ class TableScan {
 
   // A row of the portion; valid until the next call of Row or Fetch.
   const pgoutput::TupleData& Row(size_t index);
+  // With TableFilter::with_origin.
+  RowOrigin Origin(size_t index) const;
 
   boost::asio::awaitable<absl::Status> Close();
 
   // Number of rows that pass the filter.
   boost::asio::awaitable<absl::StatusOr<uint64_t>> Count();
+  // True if the origin of one of them is not known. Reads all of them.
+  boost::asio::awaitable<absl::StatusOr<bool>> HasUnknownOrigin();
 
  private:
   // Column of a field, quoted for SQL.
