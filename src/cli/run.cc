@@ -87,7 +87,9 @@ class SignalTarget {
     io_ = io;
     shutdown_ = std::move(shutdown);
     reload_ = std::move(reload);
-    if (io_ != nullptr && is_asked_to_end_) asio::post(*io_, shutdown_);
+    if (io_ == nullptr) return;
+    if (is_asked_to_end_) asio::post(*io_, shutdown_);
+    if (std::exchange(is_asked_to_reload_, false)) asio::post(*io_, reload_);
   }
   void Shutdown() {
     const std::lock_guard lock(mutex_);
@@ -96,6 +98,7 @@ class SignalTarget {
   }
   void Reload() {
     const std::lock_guard lock(mutex_);
+    is_asked_to_reload_ = io_ == nullptr;
     if (io_ != nullptr) asio::post(*io_, reload_);
   }
   bool is_asked_to_end() const {
@@ -109,6 +112,7 @@ class SignalTarget {
   std::function<void()> shutdown_;
   std::function<void()> reload_;
   bool is_asked_to_end_ = false;
+  bool is_asked_to_reload_ = false;  // while no relay runs
 };
 
 template <typename AnyRelay>
@@ -195,7 +199,7 @@ int RunRelays(const Arguments& arguments, LiveConfig& live,
   const SignalThread signals(
       live.config().shutdown_timeout + kEndGrace,
       [&target] { target.Shutdown(); }, [&target] { target.Reload(); });
-  std::optional<TableExpansion> tables{{live.config().outbox}};
+  std::optional<TableExpansion> tables = TableExpansion{live.config().outbox};
   int exit_code = kExitOk;
   while (tables) {
     exit_code = RunRelay<AnyRelay>(arguments, live, target, create, tables);
@@ -236,7 +240,7 @@ int Run(const Arguments& arguments) {
                  config->kafka.brokers);
     const auto create = [](asio::any_io_executor executor, const Config& of,
                            const TableExpansion& tables) {
-      return PollingRelay::Create(executor, of, tables.has_streamed,
+      return PollingRelay::Create(executor, of, tables,
                                   MakeSinks(executor, of));
     };
     return RunRelays<PollingRelay>(arguments, live, create);

@@ -216,7 +216,7 @@ asio::awaitable<absl::Status> Relay::FindTables() {
   co_return absl::OkStatus();
 }
 
-// They are published from the next relay on.
+// They are published from the next relay on, which asks whether they exist.
 void Relay::TakeUp(const std::vector<std::string>& tables) {
   TableExpansion next{config_.outbox, before_.in_wal};
   const absl::Status added = AddByPattern(next.outbox, tables);
@@ -224,15 +224,7 @@ void Relay::TakeUp(const std::vector<std::string>& tables) {
   for (const std::string& table : tables) {
     spdlog::info("table {} is new by a pattern of outbox.tables", table);
   }
-  MakeWayFor(std::move(next));
-}
-
-// It may be gone by now.
-void Relay::TakeUpFromWal() {
-  TableExpansion next{config_.outbox, before_.in_wal};
-  next.in_wal.insert(stream_.new_table());
-  spdlog::info("table {} is new by a pattern of outbox.tables",
-               stream_.new_table());
+  if (!stream_.new_table().empty()) next.in_wal.insert(stream_.new_table());
   MakeWayFor(std::move(next));
 }
 
@@ -249,7 +241,9 @@ asio::awaitable<absl::Status> Relay::Open() {
   checkpoints_.ForgetFailure();
   continuity_.SetCheckpoint(checkpoints_.loaded());
   co_await WaitForCluster();
-  co_return co_await source_.Open();
+  const absl::Status opened = co_await source_.Open();
+  if (source_.has_new_tables()) knows_tables_ = false;
+  co_return opened;
 }
 
 // Nobody else has the slot now.
@@ -346,7 +340,7 @@ asio::awaitable<absl::Status> Relay::Stream() {
   }
   parking_.Begin();
   const absl::Status status = co_await source_.Stream();
-  if (!stream_.new_table().empty()) TakeUpFromWal();
+  if (!stream_.new_table().empty()) TakeUp({stream_.new_table()});
   co_await parking_.End();
   checkpoints_.Pause();
   co_return status;
@@ -423,7 +417,7 @@ void Relay::OnDrained() {
 
 // A checkpoint that is overtaken ends the stream, too.
 void Relay::SaveCheckpointIfDue() {
-  checkpoints_.SaveIfDue(session_.is_hurried());
+  checkpoints_.SaveIfDue(session_.is_hurried() || !stream_.new_table().empty());
   session_.OnReports();
   if (batcher_) AwaitCommit();
 }

@@ -88,7 +88,6 @@ class Relay {
   boost::asio::awaitable<absl::Status> Prepare();
   boost::asio::awaitable<absl::Status> FindTables();
   void TakeUp(const std::vector<std::string>& tables);
-  void TakeUpFromWal();
   void MakeWayFor(TableExpansion next);
   void EndInOrder();
   boost::asio::awaitable<absl::Status> Open();

@@ -128,10 +128,8 @@ asio::awaitable<absl::StatusOr<OutboxOptions>> ExpandTables(
 }
 
 bool HasSameTables(const OutboxOptions& a, const OutboxOptions& b) {
-  return std::ranges::equal(
-      a.tables, b.tables, [](const TableOptions& one, const TableOptions& two) {
-        return one.name == two.name && one.is_dropped == two.is_dropped;
-      });
+  return NamesOf(a) == NamesOf(b) &&
+         NamesOf(WithoutDropped(a)) == NamesOf(WithoutDropped(b));
 }
 
 void WarnOfUnmatchedPatterns(const OutboxOptions& outbox) {

@@ -75,6 +75,9 @@ class WalSource {
     return setup_.decisions();
   }
 
+  // See SourceSetup.
+  bool has_new_tables() const { return setup_.has_new_tables(); }
+
   bool is_open() const { return reader_.is_open(); }
   // True if Open waits for the server.
   bool is_opening() const { return is_opening_; }
