@@ -249,14 +249,13 @@ def test_a_pattern_that_matches_nothing_says_so(tenants, relay_of):
 def test_a_star_that_is_escaped_is_a_star(tenants, relay_of):
     tenants.make("tenant_*", "tenant_1")
     tenants.publish()
-    relay = relay_of(r"tenant_\*.outbox")
+    relay = relay_of({"name": r"tenant_\*.outbox",
+                      "topic": tenants.topics + "star"})
     relay.run()
     tenants.insert("tenant_*", count=2)
     tenants.insert("tenant_1")
     tenants.database.wait_confirmed(relay.slot)
-    topics = [record.topic for record in
-              tenants.reader.read_all(tenants.topics)]
-    assert not [topic for topic in topics if topic.endswith("tenant_1")]
+    assert tenants.sent() == {"star": 2}
     shown = relay.verb("run", "--print-config").stdout
     assert r"tenant_\\*.outbox" in shown or r"tenant_\*.outbox" in shown, shown
 
@@ -283,10 +282,11 @@ def test_init_and_the_other_verbs_have_all_tables_that_match(tenants, relay_of,
     relay.wait_ready()
     verified = relay.verb("verify")
     assert verified.returncode == 0, verified.stdout
+    before = len(tenants.reader.read_all(topics))
     replayed = relay.verb("replay", "--from-table", "--table",
                           "tenant_3.outbox")
     assert replayed.returncode == 0, replayed.stderr
-    assert len(tenants.reader.read(topics + "tenant_3")) == 4
+    assert len(tenants.reader.read_all(topics)) == before + 2
     wrong = relay.verb("replay", "--from-table", "--table", "tenant_9.outbox")
     assert wrong.returncode == 2 and "tenant_3.outbox" in wrong.stderr
 
@@ -303,6 +303,7 @@ def test_p9_a_tenant_that_is_dropped_is_a_gap_until_it_is_accepted(
     tenants.wait_sent(relay)
     tenants.database.execute("drop schema tenant_2 cascade")
     relay.wait_unready(r"coverage_changed.*tenant_2\.outbox does not exist")
+    time.sleep(3)  # until it is on record
     accepted = relay.verb("recover", "--accept")
     assert accepted.returncode == 0, accepted.stdout + accepted.stderr
     relay.wait_ready()
@@ -316,6 +317,7 @@ def test_p9_a_tenant_that_is_dropped_is_a_gap_until_it_is_accepted(
     assert "tenant_3.outbox does not exist" in checked.stdout
     relay.start()
     relay.wait_unready(r"coverage_changed.*tenant_3\.outbox does not exist")
+    time.sleep(3)
     assert relay.verb("recover", "--accept").returncode == 0
     relay.wait_ready()
     tenants.insert("tenant_1")
@@ -385,14 +387,19 @@ def test_polling_takes_up_new_tenants(tenants, relay_of, database):
                "bigserial, attempts int not null default 0, last_error text, "
                "published_at timestamptz, locked_until timestamptz, "
                "next_attempt_at timestamptz")
-    tenants.make("tenant_1", columns=columns)
+    def make(name):
+        tenants.make(name, columns=columns)
+        database.execute(f"create index on {name}.outbox (sequence) where status "
+                         "= 'pending'")
+
+    make("tenant_1")
     entry = {"name": _TENANTS, "order_by": "sequence", "state": STATE}
     relay = relay_of(entry, source="polling", polling={"interval": "100ms"})
     relay.run()
     tenants.insert("tenant_1", count=3)
     tenants.wait_sent(relay)
     pid = relay.pid
-    tenants.make("tenant_2", columns=columns)
+    make("tenant_2")
     tenants.insert("tenant_2", "tenant_1", count=3)
     tenants.wait_sent(relay)
     assert relay.running() and relay.pid == pid
