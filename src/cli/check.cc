@@ -9,12 +9,14 @@
 #include "cli/check/check_postgres.h"
 #include "cli/shared/complete_conninfo.h"
 #include "cli/shared/exit_code.h"
+#include "cli/shared/expand_tables.h"
 #include "cli/shared/output.h"
 #include "cli/shared/verb.h"
 #include "cli/shared/verbs.h"
 #include "fmt/format.h"
 #include "kafka/checks/cluster_check.h"
 #include "outbox/dead_letter_topic.h"
+#include "outbox/table_pattern.h"
 
 namespace walpost {
 namespace {
@@ -130,13 +132,29 @@ Findings CompareBothEnds(const Config& config) {
   return CompareRowsAndTopics(config, conninfo, severity);
 }
 
+// Adds the tables that match patterns of outbox.tables.
+Found FindByPatterns(Config& config) {
+  const absl::Status expanded = ExpandTables(config, WithRecorded::kYes);
+  if (!expanded.ok()) return expanded;
+  Findings findings;
+  for (const std::string& pattern : UnmatchedPatterns(config.outbox)) {
+    findings.push_back(
+        {Severity::kWarning, fmt::format("outbox.tables {}", pattern),
+         "matches no table",
+         "correct it; or create the table and add it to the publication: a "
+         "walpost that runs publishes it without a restart"});
+  }
+  return findings;
+}
+
 int Check(const ConfigArguments& arguments) {
-  const absl::StatusOr<Config> config = arguments.Load();
+  absl::StatusOr<Config> config = arguments.Load();
   if (!config.ok()) return Fail(config.status(), kExitUsage);
   const absl::Status complete = RequireBothEnds(*config);
   if (!complete.ok()) return Fail(complete, kExitUsage);
   const absl::StatusOr<Findings> instance = FindInstance(*config);
   if (!instance.ok()) return Fail(instance.status(), kExitUsage);
+  const absl::StatusOr<Findings> patterns = FindByPatterns(*config);
   const auto routes = Route::CreateAll(config->outbox);
   if (!routes.ok()) return Fail(routes.status(), kExitUsage);
 
@@ -149,6 +167,7 @@ int Check(const ConfigArguments& arguments) {
       FindInPostgres(*config, *routes, cluster.value_or(ClusterFindings())),
       "Postgres");
   bool failed = postgres_failed;
+  failed |= Report(patterns, "outbox.tables");
   if (config->source == Source::kWal) {
     failed |= Report(CheckStore(config->checkpoint), "checkpoint");
     failed |= Report(CheckLetters(*config), "dead_letter");

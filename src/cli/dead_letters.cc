@@ -14,6 +14,7 @@
 #include "cli/events/letter_table.h"
 #include "cli/shared/current_user.h"
 #include "cli/shared/exit_code.h"
+#include "cli/shared/expand_tables.h"
 #include "cli/shared/output.h"
 #include "cli/shared/progress_line.h"
 #include "cli/shared/verb.h"
@@ -132,7 +133,7 @@ int RunDeadLetters(const LetterArguments& arguments) {
   if (!filter.ok()) return Fail(filter.status(), kExitUsage);
   const absl::Status usable = CheckArguments(arguments, *filter);
   if (!usable.ok()) return Fail(usable, kExitUsage);
-  const absl::StatusOr<Config> config = arguments.config.Load();
+  absl::StatusOr<Config> config = arguments.config.Load();
   if (!config.ok()) return Fail(config.status(), kExitUsage);
   if (config->keeps_letters()) {
     return RunLetterTable(arguments, *filter, *config);
@@ -141,6 +142,8 @@ int RunDeadLetters(const LetterArguments& arguments) {
     return Fail(absl::InvalidArgumentError("kafka.brokers is missing"),
                 kExitUsage);
   }
+  const absl::Status expanded = ExpandTables(*config, WithRecorded::kNo);
+  if (!expanded.ok()) return Fail(expanded, kExitPostgres);
   absl::StatusOr<LetterCheck> check = LetterCheck::Create(config->outbox);
   if (!check.ok()) return Fail(check.status(), kExitUsage);
   ProgressLine progress;

@@ -16,6 +16,7 @@
 #include "base/status_macros.h"
 #include "cli/shared/current_user.h"
 #include "cli/shared/exit_code.h"
+#include "cli/shared/expand_tables.h"
 #include "cli/shared/output.h"
 #include "cli/shared/require_wal.h"
 #include "cli/shared/run_to_end.h"
@@ -216,7 +217,7 @@ bool WaitUntilObeyed(const Config& config, const Position& position) {
 int Decide(ErrorAction action, const DecideArguments& arguments) {
   const absl::StatusOr<Position> position = ParsePosition(arguments.position);
   if (!position.ok()) return Fail(position.status(), kExitUsage);
-  const absl::StatusOr<Config> config = arguments.config.Load();
+  absl::StatusOr<Config> config = arguments.config.Load();
   if (!config.ok()) return Fail(config.status(), kExitUsage);
   absl::Status usable = RequirePostgres(*config);
   if (usable.ok()) {
@@ -227,6 +228,8 @@ int Decide(ErrorAction action, const DecideArguments& arguments) {
         "marked as failed (docs/polling.md)");
   }
   if (!usable.ok()) return Fail(usable, kExitUsage);
+  const absl::Status expanded = ExpandTables(*config, WithRecorded::kNo);
+  if (!expanded.ok()) return Fail(expanded, kExitPostgres);
   const RunningFlow flow = AskFlow(*config);
   const absl::Status fits = CheckFlow(flow, action, *position);
   if (!fits.ok()) return Fail(fits, kExitFindings);

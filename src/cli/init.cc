@@ -11,12 +11,14 @@
 #include "cli/init/role_rights.h"
 #include "cli/init/stale_state.h"
 #include "cli/shared/exit_code.h"
+#include "cli/shared/expand_tables.h"
 #include "cli/shared/output.h"
 #include "cli/shared/require_wal.h"
 #include "cli/shared/run_to_end.h"
 #include "cli/shared/verb.h"
 #include "cli/shared/verbs.h"
 #include "delivery/gap.h"
+#include "outbox/table_pattern.h"
 #include "postgres/catalog/publication.h"
 #include "postgres/catalog/publication_check.h"
 #include "postgres/checkpoint/checkpoint_sql.h"
@@ -325,6 +327,10 @@ int Init(InitArguments arguments) {
     asio::io_context io(1);
     ExistingObjects existing;
     if (RequirePostgres(*config).ok()) {
+      const absl::Status expanded = ExpandTables(*config, WithRecorded::kNo);
+      if (absl::IsFailedPrecondition(expanded)) {
+        return Fail(expanded, kExitPostgres);
+      }
       existing = RunToEnd(io, FindExistingObjects(io.get_executor(), *config));
     }
     const absl::StatusOr<std::string> sql = InitSql(*config, kind, existing);
@@ -337,6 +343,12 @@ int Init(InitArguments arguments) {
   }
   const absl::Status complete = RequirePostgres(*config);
   if (!complete.ok()) return Fail(complete, kExitUsage);
+  const absl::Status expanded = ExpandTables(*config, WithRecorded::kNo);
+  if (!expanded.ok()) return Fail(expanded, kExitPostgres);
+  for (const std::string& pattern : UnmatchedPatterns(config->outbox)) {
+    Print("tables {}: none matches, and init makes none by a pattern\n",
+          pattern);
+  }
   const auto routes = Route::CreateAll(config->outbox);
   if (!routes.ok()) return Fail(routes.status(), kExitUsage);
   asio::io_context io(1);

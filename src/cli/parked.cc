@@ -18,6 +18,7 @@
 #include "cli/events/parked_text.h"
 #include "cli/shared/current_user.h"
 #include "cli/shared/exit_code.h"
+#include "cli/shared/expand_tables.h"
 #include "cli/shared/output.h"
 #include "cli/shared/require_wal.h"
 #include "cli/shared/run_to_end.h"
@@ -306,7 +307,7 @@ asio::awaitable<absl::StatusOr<int>> Run(asio::any_io_executor executor,
 int RunParked(const Arguments& arguments) {
   const absl::Status usable = CheckArguments(arguments);
   if (!usable.ok()) return Fail(usable, kExitUsage);
-  const absl::StatusOr<Config> config = arguments.config.Load();
+  absl::StatusOr<Config> config = arguments.config.Load();
   if (!config.ok()) return Fail(config.status(), kExitUsage);
   absl::Status fits = RequirePostgres(*config);
   if (fits.ok()) {
@@ -315,6 +316,8 @@ int RunParked(const Arguments& arguments) {
                             "their table (docs/polling.md)");
   }
   if (!fits.ok()) return Fail(fits, kExitUsage);
+  const absl::Status expanded = ExpandTables(*config, WithRecorded::kNo);
+  if (!expanded.ok()) return Fail(expanded, kExitPostgres);
   const auto routes = Route::CreateAll(config->outbox);
   if (!routes.ok()) return Fail(routes.status(), kExitUsage);
   asio::io_context io(1);

@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "cli/shared/complete_conninfo.h"
 #include "cli/shared/exit_code.h"
+#include "cli/shared/expand_tables.h"
 #include "cli/shared/output.h"
 #include "cli/shared/run_to_end.h"
 #include "cli/shared/verb.h"
@@ -150,8 +151,10 @@ void ReportOnlyCopies(const Config& config) {
 }
 
 int Prune(const Arguments& arguments) {
-  const absl::StatusOr<Config> config = arguments.config.Load();
+  absl::StatusOr<Config> config = arguments.config.Load();
   if (!config.ok()) return Fail(config.status(), kExitUsage);
+  const absl::Status expanded = ExpandTables(*config, WithRecorded::kNo);
+  if (!expanded.ok()) return Fail(expanded, kExitPostgres);
   absl::StatusOr<Pruner::Options> options = MakeOptions(arguments, *config);
   if (!options.ok()) return Fail(options.status(), kExitUsage);
   ReportOnlyCopies(*config);

@@ -17,6 +17,7 @@
 #include "cli/recovery/recovery_plan.h"
 #include "cli/shared/confirmed_by.h"
 #include "cli/shared/exit_code.h"
+#include "cli/shared/expand_tables.h"
 #include "cli/shared/kafka_deletions_text.h"
 #include "cli/shared/output.h"
 #include "cli/shared/progress_line.h"
@@ -243,8 +244,11 @@ absl::StatusOr<SeenBrokers> FindBrokers(const Config& config,
 }
 
 int RunRecover(const Arguments& arguments) {
-  const absl::StatusOr<Config> config = LoadConfig(arguments);
+  absl::StatusOr<Config> config = LoadConfig(arguments);
   if (!config.ok()) return Fail(config.status(), kExitUsage);
+  const absl::Status expanded = ExpandTables(
+      *config, arguments.wish.accept ? WithRecorded::kYes : WithRecorded::kNo);
+  if (!expanded.ok()) return Fail(expanded, kExitPostgres);
   const absl::StatusOr<SeenBrokers> brokers = FindBrokers(*config, arguments);
   if (!brokers.ok()) return Fail(brokers.status(), kExitKafka);
   asio::io_context io(1);

@@ -14,6 +14,7 @@
 #include "checkpoint/checkpoint_codec.h"
 #include "cli/recovery/replay_table.h"
 #include "cli/shared/exit_code.h"
+#include "cli/shared/expand_tables.h"
 #include "cli/shared/kafka_deletions_text.h"
 #include "cli/shared/lsn_option.h"
 #include "cli/shared/output.h"
@@ -201,11 +202,13 @@ int ReplayFromWal(const Arguments& arguments, const Config& config,
 }
 
 int RunReplay(Arguments& arguments) {
-  const absl::StatusOr<Config> config = arguments.config.Load();
+  absl::StatusOr<Config> config = arguments.config.Load();
   if (!config.ok()) return Fail(config.status(), kExitUsage);
   const absl::Status complete =
       arguments.dry_run ? RequirePostgres(*config) : RequireBothEnds(*config);
   if (!complete.ok()) return Fail(complete, kExitUsage);
+  const absl::Status expanded = ExpandTables(*config, WithRecorded::kNo);
+  if (!expanded.ok()) return Fail(expanded, kExitPostgres);
   std::signal(SIGPIPE, SIG_IGN);
   if (arguments.table.from_table) {
     const absl::StatusOr<uint64_t> rate = ParseRate(arguments.rate);

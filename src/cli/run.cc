@@ -5,11 +5,16 @@
 #include <boost/asio/post.hpp>
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
 
 #include "admin/http_server.h"
 #include "admin/listen_address.h"
 #include "app/live/relay.h"
+#include "app/live/table_expansion.h"
 #include "app/polling/polling_relay.h"
 #include "app/process/process_log.h"
 #include "app/process/retention_service.h"
@@ -30,6 +35,7 @@
 #include "config/printer.h"
 #include "fmt/format.h"
 #include "outbox/route.h"
+#include "outbox/table_pattern.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -71,27 +77,66 @@ absl::StatusOr<Config> ReloadConfig(const ConfigArguments& arguments) {
   return config;
 }
 
+// What signals are for: the relay that runs now. The signal thread outlives
+// several relays.
+class SignalTarget {
+ public:
+  void Set(asio::io_context* io, std::function<void()> shutdown,
+           std::function<void()> reload) {
+    const std::lock_guard lock(mutex_);
+    io_ = io;
+    shutdown_ = std::move(shutdown);
+    reload_ = std::move(reload);
+    if (io_ == nullptr) return;
+    if (is_asked_to_end_) asio::post(*io_, shutdown_);
+    if (std::exchange(is_asked_to_reload_, false)) asio::post(*io_, reload_);
+  }
+  void Shutdown() {
+    const std::lock_guard lock(mutex_);
+    is_asked_to_end_ = true;
+    if (io_ != nullptr) asio::post(*io_, shutdown_);
+  }
+  void Reload() {
+    const std::lock_guard lock(mutex_);
+    is_asked_to_reload_ = io_ == nullptr;
+    if (io_ != nullptr) asio::post(*io_, reload_);
+  }
+  bool is_asked_to_end() const {
+    const std::lock_guard lock(mutex_);
+    return is_asked_to_end_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  asio::io_context* io_ = nullptr;
+  std::function<void()> shutdown_;
+  std::function<void()> reload_;
+  bool is_asked_to_end_ = false;
+  bool is_asked_to_reload_ = false;  // while no relay runs
+};
+
 template <typename AnyRelay>
 using Creates = absl::StatusOr<std::unique_ptr<AnyRelay>> (*)(
-    asio::any_io_executor executor, const Config& config);
+    asio::any_io_executor executor, const Config& config,
+    const TableExpansion& tables);
 
-// Runs either kind of relay, from its creation to the exit code.
+// Runs one relay of either kind, from its creation to the exit code. Sets
+// `tables` to those of the next one, if one is to go on.
 template <typename AnyRelay>
 int RunRelay(const Arguments& arguments, LiveConfig& live,
-             Creates<AnyRelay> create) {
-  const Config& config = live.config();
+             SignalTarget& signals, Creates<AnyRelay> create,
+             std::optional<TableExpansion>& tables) {
+  const TableExpansion before = *std::exchange(tables, std::nullopt);
+  Config config = live.config();
+  config.outbox = WithoutDropped(before.outbox);
   asio::io_context io(1);
   std::unique_ptr<AnyRelay> relay;
   Reloader reloader(
       io.get_executor(), live,
       [config = arguments.config] { return ReloadConfig(config); },
       [&relay] { relay->RenewCredentials(); });
-  SignalThread signals(
-      config.shutdown_timeout + kEndGrace,
-      [&io, &relay] { asio::post(io, [&relay] { relay->Shutdown(); }); },
-      [&io, &reloader] { asio::post(io, [&reloader] { reloader.Reload(); }); });
   absl::StatusOr<std::unique_ptr<AnyRelay>> created =
-      create(io.get_executor(), config);
+      create(io.get_executor(), config, before);
   if (!created.ok()) {
     return LogFailure(
         created.status(),
@@ -117,6 +162,8 @@ int RunRelay(const Arguments& arguments, LiveConfig& live,
     if (!server.ok()) return LogFailure(server.status(), kExitUsage);
     http = *std::move(server);
   }
+  signals.Set(
+      &io, [&relay] { relay->Shutdown(); }, [&reloader] { reloader.Reload(); });
   asio::co_spawn(io, retention.Run(), asio::detached);
   absl::Status result;
   asio::co_spawn(io, relay->Run(),
@@ -126,8 +173,13 @@ int RunRelay(const Arguments& arguments, LiveConfig& live,
                    io.stop();
                  });
   io.run();
+  signals.Set(nullptr, nullptr, nullptr);
   if (!result.ok()) {
     return LogFailure(result, IsFromKafka(result) ? kExitKafka : kExitPostgres);
+  }
+  if (relay->next() != nullptr && !signals.is_asked_to_end()) {
+    tables = *relay->next();
+    return kExitOk;
   }
   const RelayStatus end = relay->Status();
   if (end.is_polling()) {
@@ -136,6 +188,23 @@ int RunRelay(const Arguments& arguments, LiveConfig& live,
     spdlog::info("ended; confirmed {}", end.confirmed.ToString());
   }
   return kExitOk;
+}
+
+// One relay after the other: a table that is new by its pattern begins with the
+// next one.
+template <typename AnyRelay>
+int RunRelays(const Arguments& arguments, LiveConfig& live,
+              Creates<AnyRelay> create) {
+  SignalTarget target;
+  const SignalThread signals(
+      live.config().shutdown_timeout + kEndGrace,
+      [&target] { target.Shutdown(); }, [&target] { target.Reload(); });
+  std::optional<TableExpansion> tables = TableExpansion{live.config().outbox};
+  int exit_code = kExitOk;
+  while (tables) {
+    exit_code = RunRelay<AnyRelay>(arguments, live, target, create, tables);
+  }
+  return exit_code;
 }
 
 // Values that only their room can judge, as `check` does.
@@ -169,14 +238,16 @@ int Run(const Arguments& arguments) {
                      ? config->outbox.tables.front().name
                      : "outbox tables",
                  config->kafka.brokers);
-    const auto create = [](asio::any_io_executor executor, const Config& of) {
-      return PollingRelay::Create(executor, of, MakeSinks(executor, of));
+    const auto create = [](asio::any_io_executor executor, const Config& of,
+                           const TableExpansion& tables) {
+      return PollingRelay::Create(executor, of, tables,
+                                  MakeSinks(executor, of));
     };
-    return RunRelay<PollingRelay>(arguments, live, create);
+    return RunRelays<PollingRelay>(arguments, live, create);
   }
   spdlog::info("walpost {}: {} to Kafka at {}", kVersion, config->postgres.slot,
                config->kafka.brokers);
-  return RunRelay<Relay>(arguments, live, Relay::Create);
+  return RunRelays<Relay>(arguments, live, Relay::Create);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "base/status_macros.h"
 #include "cli/shared/exit_code.h"
+#include "cli/shared/expand_tables.h"
 #include "cli/shared/require_wal.h"
 #include "cli/shared/run_to_end.h"
 #include "cli/shared/standard_streams.h"
@@ -160,13 +161,15 @@ class Tail final : private EventConsumer {
 };
 
 int RunTail(const ConfigArguments& arguments, uint64_t count) {
-  const absl::StatusOr<Config> config = arguments.Load();
+  absl::StatusOr<Config> config = arguments.Load();
   if (!config.ok()) return Fail(config.status(), kExitUsage);
   absl::Status complete = RequirePostgres(*config);
   if (complete.ok()) {
     complete = RequireWalSource(*config, "tail", "read the table with psql");
   }
   if (!complete.ok()) return Fail(complete, kExitUsage);
+  const absl::Status expanded = ExpandTables(*config, WithRecorded::kNo);
+  if (!expanded.ok()) return Fail(expanded, kExitPostgres);
   auto builder = RecordBuilder::Create(config->outbox);
   if (!builder.ok()) return Fail(builder.status(), kExitUsage);
   std::signal(SIGPIPE, SIG_IGN);

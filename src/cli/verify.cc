@@ -10,6 +10,7 @@
 #include "cli/shared/complete_conninfo.h"
 #include "cli/shared/confirmed_by.h"
 #include "cli/shared/exit_code.h"
+#include "cli/shared/expand_tables.h"
 #include "cli/shared/output.h"
 #include "cli/shared/progress_line.h"
 #include "cli/shared/run_to_end.h"
@@ -132,8 +133,10 @@ absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments,
 }
 
 int Verify(const Arguments& arguments) {
-  const absl::StatusOr<Config> config = LoadConfig(arguments);
+  absl::StatusOr<Config> config = LoadConfig(arguments);
   if (!config.ok()) return Fail(config.status(), kExitUsage);
+  const absl::Status expanded = ExpandTables(*config, WithRecorded::kNo);
+  if (!expanded.ok()) return Fail(expanded, kExitPostgres);
   absl::StatusOr<VerifierOptions> options = MakeOptions(arguments, *config);
   if (!options.ok()) return Fail(options.status(), kExitUsage);
   if (config->source == Source::kWal) {

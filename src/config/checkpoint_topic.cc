@@ -19,7 +19,9 @@ void SetCheckpointTopic(Section& root, Config& config) {
                                          topic));
   }
   std::vector<std::string> routes{outbox.route.topic, outbox.messages.topic};
-  for (const TableOptions& table : outbox.tables) routes.push_back(table.topic);
+  for (const TableOptions& table : EntriesOf(outbox)) {
+    routes.push_back(table.topic);
+  }
   if (std::ranges::find(routes, topic) != routes.end()) {
     root.Fail("checkpoint",
               fmt::format("topic {} is that of events, and would be compacted: "

@@ -166,7 +166,7 @@ void CheckParking(Section& root, const Config& config) {
               "park needs source: wal; with polling, set state.failed, and "
               "later rows of the key wait for a failed one");
   }
-  for (const TableOptions& table : config.outbox.tables) {
+  for (const TableOptions& table : EntriesOf(config.outbox)) {
     if (table.columns.aggregate_id.kind != FieldSource::Kind::kAbsent) continue;
     root.Fail("on_error", fmt::format("park holds up the later events of a "
                                       "key, and events of table {} have none "
@@ -261,10 +261,10 @@ void ReadLog(Section section, LogOptions& log) {
 // One that the role may most likely describe: brokers log what they deny.
 std::string ProbedTopic(const OutboxOptions& outbox) {
   if (!outbox.checkpoint_topic.empty()) return outbox.checkpoint_topic;
-  const bool has_own =
-      outbox.tables.size() == 1 && !outbox.tables.front().topic.empty();
-  const std::string& topic =
-      has_own ? outbox.tables.front().topic : outbox.route.topic;
+  const std::vector<TableOptions> entries = EntriesOf(outbox);
+  const bool has_own = entries.size() == 1 && !entries.front().topic.empty();
+  const std::string topic =
+      has_own ? entries.front().topic : outbox.route.topic;
   const size_t end = topic.find('{');
   return end == std::string::npos ? topic : topic.substr(0, end) + "walpost";
 }

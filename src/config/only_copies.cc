@@ -18,7 +18,7 @@ absl::Status CheckOnlyCopies(const Config& config) {
         "dead_letter.payload leaves whole payloads in the table alone, and "
         "their rows would be deleted: set it to whole, or delete no rows");
   }
-  for (const TableOptions& table : config.outbox.tables) {
+  for (const TableOptions& table : EntriesOf(config.outbox)) {
     if (table.claim_check_above == 0) continue;
     return absl::InvalidArgumentError(fmt::format(
         "claim_check_above leaves large payloads in {} alone, and their rows "

@@ -7,6 +7,7 @@
 #include "fmt/format.h"
 #include "outbox/dead_letter_topic.h"
 #include "outbox/fields.h"
+#include "outbox/table_pattern.h"
 #include "outbox/topic_template.h"
 
 namespace walpost {
@@ -164,7 +165,7 @@ void CheckHeaderNames(Section& section, const OutboxOptions& outbox) {
   };
   bool id_is_ours =
       outbox.messages.enabled() && has_id(outbox.messages.columns);
-  for (const TableOptions& table : outbox.tables) {
+  for (const TableOptions& table : EntriesOf(outbox)) {
     id_is_ours |= has_id(table.columns);
   }
   for (const auto& [name, column] : outbox.route.headers) {
@@ -198,7 +199,9 @@ void CheckDeadLetterTopic(Section& section, const OutboxOptions& outbox) {
   const absl::Status parsed = ParseDeadLetterTopic(topic).status();
   if (!parsed.ok()) section.Fail("topic", std::string(parsed.message()));
   std::vector<std::string> routes{outbox.route.topic, outbox.messages.topic};
-  for (const TableOptions& table : outbox.tables) routes.push_back(table.topic);
+  for (const TableOptions& table : EntriesOf(outbox)) {
+    routes.push_back(table.topic);
+  }
   if (std::ranges::find(routes, topic) != routes.end()) {
     section.Fail("topic", fmt::format("'{}' is the topic of events: dead "
                                       "letters need one of their own",
@@ -241,25 +244,55 @@ void CompleteTableName(Section& section, const std::string& key,
   }
 }
 
-void ReadOutbox(Section section, OutboxOptions& outbox) {
-  for (Section& table : section.Children("tables")) {
-    ReadTable(table, outbox.tables.emplace_back());
-    const auto& added = outbox.tables.back();
-    for (size_t i = 0; i + 1 < outbox.tables.size(); ++i) {
-      if (outbox.tables[i].name == added.name) {
-        table.Fail("name", fmt::format("table {} is listed twice", added.name));
-      } else if (outbox.tables[i].recorded_name() == added.recorded_name()) {
-        table.Fail("formerly",
+namespace {
+
+// A table that is renamed has a name of its own.
+void CheckPattern(Section& section, const TableOptions& entry) {
+  if (!entry.formerly) return;
+  section.Fail("formerly",
+               fmt::format("{} stands for several tables: list the one that "
+                           "was renamed by its own name, too, and say there "
+                           "what it was called before",
+                           entry.name));
+}
+
+void CheckListedOnce(Section& section, const OutboxOptions& outbox,
+                     const TableOptions& added) {
+  for (const TableOptions& other : EntriesOf(outbox)) {
+    if (other.place == added.place) continue;
+    if (other.name == added.name) {
+      section.Fail("name", fmt::format("table {} is listed twice", added.name));
+    } else if (other.recorded_name() == added.recorded_name()) {
+      section.Fail("formerly",
                    fmt::format("tables {} and {} would have the same events on "
                                "record: give formerly: [] to the one that was "
                                "renamed",
-                               outbox.tables[i].name, added.name));
-      }
+                               other.name, added.name));
     }
+  }
+}
+
+}  // namespace
+
+void ReadOutbox(Section section, OutboxOptions& outbox) {
+  size_t place = 0;
+  for (Section& table : section.Children("tables")) {
+    TableOptions added;
+    ReadTable(table, added);
+    added.place = place++;
+    const bool is_pattern = IsPattern(added.name);
+    if (is_pattern) {
+      CheckPattern(table, added);
+    } else {
+      added.name = WithoutEscapes(added.name);
+    }
+    CheckListedOnce(table, outbox, added);
+    auto& entries = is_pattern ? outbox.patterns : outbox.tables;
+    entries.push_back(std::move(added));
   }
   ReadMessages(section.Child("messages"), outbox.messages);
   section.Done();
-  if (outbox.tables.empty() && !outbox.messages.enabled()) {
+  if (EntriesOf(outbox).empty() && !outbox.messages.enabled()) {
     outbox.tables.emplace_back();
   }
 }

@@ -82,7 +82,7 @@ void CheckOnError(Section& root, const Config& config) {
       config.outbox.dead_letter.payload == DeadLetterOptions::Payload::kWhole;
   const bool is_delete = config.polling.strategy == Strategy::kDelete;
   if (config.polling.strategy == Strategy::kCursor) return;
-  for (const TableOptions& table : config.outbox.tables) {
+  for (const TableOptions& table : EntriesOf(config.outbox)) {
     if (table.state.can_fail()) continue;
     if (config.on_error.Uses(ErrorAction::kSkip)) {
       root.Fail(
@@ -105,7 +105,7 @@ void CheckOnError(Section& root, const Config& config) {
 
 void CheckClaimChecks(Section& root, const Config& config) {
   if (config.polling.strategy != Strategy::kDelete) return;
-  for (const TableOptions& table : config.outbox.tables) {
+  for (const TableOptions& table : EntriesOf(config.outbox)) {
     if (table.claim_check_above == 0) continue;
     root.Fail("outbox",
               fmt::format("claim_check_above leaves large payloads in {}, "
@@ -200,9 +200,10 @@ void CheckPollingSource(Section& root, const Config& config) {
   CheckOnError(root, config);
   CheckClaimChecks(root, config);
   std::vector<Section> tables = root.Child("outbox").Children("tables");
-  for (size_t i = 0; i < config.outbox.tables.size(); ++i) {
+  const std::vector<TableOptions> entries = EntriesOf(config.outbox);
+  for (size_t i = 0; i < entries.size(); ++i) {
     const std::string missing =
-        MissingFor(config.polling.strategy, config.outbox.tables[i].state);
+        MissingFor(config.polling.strategy, entries[i].state);
     if (missing.empty()) continue;
     if (i < tables.size()) {
       tables[i].Fail("state", missing);

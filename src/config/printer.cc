@@ -6,6 +6,7 @@
 #include "config/secrets.h"
 #include "config/units.h"
 #include "outbox/fields.h"
+#include "outbox/table_pattern.h"
 
 namespace walpost {
 namespace {
@@ -98,9 +99,9 @@ void PrintPartition(const std::optional<std::string>& partition,
 YAML::Node PrintOutbox(const OutboxOptions& outbox) {
   YAML::Node node;
   node["tables"] = YAML::Node(YAML::NodeType::Sequence);
-  for (const TableOptions& table : outbox.tables) {
+  for (const TableOptions& table : EntriesOf(outbox)) {
     YAML::Node entry;
-    entry["name"] = Quoted(table.name);
+    entry["name"] = Quoted(NameInConfiguration(outbox, table));
     if (table.formerly) {
       entry["formerly"] = YAML::Node(YAML::NodeType::Sequence);
       for (const std::string& name : *table.formerly) {

@@ -31,8 +31,10 @@ uint64_t NumberingOf(const OutboxOptions& options,
                      std::string_view publication) {
   std::set<std::string_view> tables;
   for (const TableOptions& table : options.tables) {
-    tables.insert(table.recorded_name());
+    // A table that comes later by a pattern changes no ordinal.
+    if (table.pattern.empty()) tables.insert(table.recorded_name());
   }
+  for (const TableOptions& entry : options.patterns) tables.insert(entry.name);
   Fnv1a fingerprint;
   fingerprint.Add(publication);
   fingerprint.Add(options.messages.prefix);

@@ -61,6 +61,14 @@ struct TableOptions {
   size_t claim_check_above = 0;
   // Columns with a row's state, for readers of the table.
   RowStateOptions state = {};
+  // The entry of OutboxOptions::patterns that the table came by; empty: it is
+  // listed itself.
+  std::string pattern = {};
+  // It came by a pattern and does not exist any more. Only its rows that are
+  // still in the WAL are left. Such tables come last.
+  bool is_dropped = false;
+  // Its place in the configuration.
+  size_t place = 0;
 
   // The name under which its events are on record: its first one. A table that
   // is renamed has the same events.
@@ -139,7 +147,11 @@ enum class OriginFilter { kAny, kNone };
 
 struct OutboxOptions {
   OriginFilter origin = OriginFilter::kAny;  // postgres.origin
+  // At first only those that are listed by name. A connection to the database
+  // adds those that match `patterns`.
   std::vector<TableOptions> tables;
+  // Entries whose name stands for several tables (table_pattern.h).
+  std::vector<TableOptions> patterns = {};
   MessageOptions messages;
   RouteOptions route;
   ValueFormat value_format = ValueFormat::kRaw;
@@ -148,6 +160,16 @@ struct OutboxOptions {
   // are not in Kafka.
   std::string checkpoint_topic = {};
 };
+
+// The entries of the configuration, in order.
+inline std::vector<TableOptions> EntriesOf(const OutboxOptions& outbox) {
+  std::vector<TableOptions> entries = outbox.patterns;
+  for (const TableOptions& table : outbox.tables) {
+    if (table.pattern.empty()) entries.push_back(table);
+  }
+  std::ranges::sort(entries, {}, &TableOptions::place);
+  return entries;
+}
 
 // The index of a table that is listed.
 inline size_t IndexOf(const OutboxOptions& outbox, std::string_view table) {

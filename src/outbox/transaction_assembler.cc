@@ -6,6 +6,7 @@
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "outbox/table_pattern.h"
 
 namespace walpost {
 namespace {
@@ -49,7 +50,7 @@ absl::Status TransactionAssembler::Apply(const pgoutput::Message& message,
     return Commit(*commit, step);
   }
   if (auto* relation = std::get_if<pgoutput::Relation>(&message)) {
-    return Describe(*relation);
+    return Describe(*relation, step);
   } else if (std::holds_alternative<pgoutput::Origin>(message)) {
     return NoteOrigin();
   } else if (auto* logical = std::get_if<pgoutput::LogicalMessage>(&message)) {
@@ -144,8 +145,8 @@ absl::Status TransactionAssembler::FindBaseTypes(
   return absl::OkStatus();
 }
 
-absl::Status TransactionAssembler::Describe(
-    const pgoutput::Relation& relation) {
+absl::Status TransactionAssembler::Describe(const pgoutput::Relation& relation,
+                                            Step& step) {
   Relation described;
   described.schema = pgoutput::RelationSchema(relation);
   const std::string name = described.schema.QualifiedName();
@@ -158,6 +159,12 @@ absl::Status TransactionAssembler::Describe(
     // ANALYZE, GRANT and the like send it again unchanged
     return absl::OkStatus();
   }
+  if (!source && IsNewTable(name, relation.oid)) {
+    new_table_ = name;
+    step.kind = Step::Kind::kNewTable;
+    step.relation = {relation.oid, new_table_, transaction_.commit_lsn};
+    return absl::OkStatus();
+  }
   if (source) DescribeOutbox(*source, described);
   if (!described.is_outbox) DescribeRenamed(name, relation.oid, described);
   if (!described.is_outbox) {
@@ -167,6 +174,16 @@ absl::Status TransactionAssembler::Describe(
   }
   relations_.insert_or_assign(relation.oid, std::move(described));
   return absl::OkStatus();
+}
+
+// A known table under another name is not a new one.
+bool TransactionAssembler::IsNewTable(std::string_view name,
+                                      uint32_t oid) const {
+  if (std::ranges::count(oids_, oid) > 0) return false;
+  return std::ranges::any_of(options_.patterns,
+                             [name](const TableOptions& entry) {
+                               return MatchesPattern(entry.name, name);
+                             });
 }
 
 // A row has the name that its table had when it was written, and another table

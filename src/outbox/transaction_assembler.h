@@ -42,6 +42,8 @@ struct Step {
     kUndeliverable,   // an event that cannot be mapped: position and `error`
     kTransactionEnd,  // everything before `end_lsn` has been returned
     kPassedOver,      // a row of `relation`, which is not an outbox table
+    kNewTable,        // rows of `relation`, an outbox table by its pattern that
+                      // is not among the tables yet, come next
   };
   Kind kind = Kind::kNothing;
   Event event;
@@ -126,7 +128,8 @@ class TransactionAssembler {
   absl::Status NoteOrigin();
   // True if the next event of the transaction is skipped.
   bool SkipsEvent();
-  absl::Status Describe(const pgoutput::Relation& relation);
+  absl::Status Describe(const pgoutput::Relation& relation, Step& step);
+  bool IsNewTable(std::string_view name, uint32_t oid) const;
   absl::Status FindBaseTypes(pgoutput::RelationSchema& schema);
   std::optional<size_t> SourceOf(std::string_view name, uint32_t oid) const;
   void DescribeOutbox(size_t source, Relation& described);
@@ -151,6 +154,7 @@ class TransactionAssembler {
   std::vector<std::string> former_names_;
   std::optional<BaseTypes> base_types_;
   uint32_t unknown_type_ = 0;
+  std::string new_table_;  // of the last step
   absl::flat_hash_map<uint32_t, Relation> relations_;
   MappedFields mapped_fields_;
 

@@ -150,7 +150,7 @@ RelaySession::Action RelaySession::EndAttempt(absl::Status reason,
 // Before the first stream, an error that an operator must fix stops the
 // process. A gap does not: somebody has to look at it.
 bool RelaySession::IsPermanentConfigError(const absl::Status& status) const {
-  return !has_streamed() && ReasonCodeOf(status).empty() &&
+  return !has_streamed() && !continues_ && ReasonCodeOf(status).empty() &&
          (absl::IsFailedPrecondition(status) ||
           absl::IsInvalidArgument(status));
 }

@@ -127,6 +127,8 @@ class RelaySession {
   // Only an operator can end the trouble: each attempt fails in the same way.
   const RepeatedFailureDetector& poison() const { return poison_; }
   bool has_streamed() const { return streams_ > 0; }
+  // A relay of this process has streamed before this one: as if it had.
+  void Continue() { continues_ = true; }
   uint64_t streams() const { return streams_; }
   bool has_found_gap() const { return found_gap_.has_value(); }
   // True once, after every position was forgotten.
@@ -198,6 +200,7 @@ class RelaySession {
   absl::Status lost_;
   bool started_over_ = false;
   uint64_t streams_ = 0;
+  bool continues_ = false;
   absl::Status trouble_;
   RepeatedFailureDetector poison_;
   Backoff backoff_;

@@ -60,6 +60,7 @@ void WalStream::Begin(Start start, MonotonicTime now, BootTime boot_now) {
   since_receive_ = {};
   server_wal_end_ = Lsn();
   reached_end_ = false;
+  new_table_.clear();
   is_abandoned_ = false;
   drain_deadline_.reset();
 }
@@ -194,7 +195,23 @@ absl::Status WalStream::HandleMessage(const pgoutput::XLogData& data) {
     if (type != 0) asked_types_.insert(type);
     return applied;
   }
+  if (step_.kind == Step::Kind::kNewTable) return StopAtNewTable();
   Deliver();
+  return absl::OkStatus();
+}
+
+// Its rows are not confirmed, and come again.
+absl::Status WalStream::StopAtNewTable() {
+  if (!options_.stops_at_new_tables) {
+    return absl::FailedPreconditionError(fmt::format(
+        "the WAL has rows of table {0}, which matches a pattern of "
+        "outbox.tables and is not among the tables of the database as this "
+        "command began: run it again; if the table was dropped, list {0} in "
+        "outbox.tables by its own name for this command",
+        step_.relation.name));
+  }
+  new_table_ = step_.relation.name;
+  Drain(MonotonicTime::max());
   return absl::OkStatus();
 }
 
@@ -202,6 +219,7 @@ void WalStream::Deliver() {
   step_is_held_ = false;
   switch (step_.kind) {
     case Step::Kind::kNothing:
+    case Step::Kind::kNewTable:  // handled where it is found
       return;
     case Step::Kind::kEvent:
     case Step::Kind::kUndeliverable:

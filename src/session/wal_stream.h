@@ -53,6 +53,9 @@ class WalStream {
     std::chrono::milliseconds wal_sender_timeout{30'000};
     // Another instance may get the slot while this process is suspended.
     bool slot_is_shared = false;
+    // Before rows of a table that is new by its pattern, it drains and ends in
+    // order. Else that is an error (kFailedPrecondition).
+    bool stops_at_new_tables = false;
     // SendStatusIfDue at this interval, and ask for the server's position each
     // time: an idle server does not report that it has reached the end. 0: tell
     // what is new, and ask only after a silence.
@@ -114,6 +117,9 @@ class WalStream {
 
   // ---- State.
 
+  // The table that the last connection has stopped before
+  // (Options::stops_at_new_tables); empty: none.
+  const std::string& new_table() const { return new_table_; }
   // The newest WAL position that the server has reported.
   Lsn server_wal_end() const { return server_wal_end_; }
   const StandbyWait& standby_hold() const { return standby_wait_; }
@@ -131,6 +137,7 @@ class WalStream {
   bool IsAtEnd(Lsn lsn) const { return end_.is_valid() && lsn >= end_; }
   void ReachEnd();
   void Deliver();
+  absl::Status StopAtNewTable();
   void NoteReceived(MonotonicTime now);
   StatusUpdate Update() const;
   Lsn Confirmable() const;
@@ -162,6 +169,7 @@ class WalStream {
   std::chrono::microseconds pause_{};
   bool reached_end_ = false;
   bool is_abandoned_ = false;
+  std::string new_table_;
   std::optional<MonotonicTime> drain_deadline_;
 
   bool waits_for_room_ = false;

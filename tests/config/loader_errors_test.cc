@@ -258,6 +258,13 @@ TEST(LoaderErrorsTest, ValuesOutOfRangeAreNamedWithTheRange) {
        "w.yaml:1: outbox.messages.topic: ", "a name is missing"},
       {"outbox: {tables: [{name: a}, {name: public.a}]}",
        "w.yaml:1: outbox.tables[1].name: ", "public.a is listed twice"},
+      {"outbox: {tables: [{name: 't*.o', formerly: [a]}]}",
+       "w.yaml:1: outbox.tables[0].formerly: ", "stands for several tables"},
+      {"outbox: {tables: [{name: 't*.o'}, {name: a}, {name: 't*.o'}]}",
+       "w.yaml:1: outbox.tables[2].name: ", "t*.o is listed twice"},
+      {"{source: polling, outbox: {tables: [{name: a, state: {published_at: "
+       "p}}, {name: 't*'}]}}",
+       "w.yaml:1: outbox.tables[1].state: ", ""},
       {"outbox: {tables: [{name: a}, {name: b, formerly: [a]}]}",
        "w.yaml:1: outbox.tables[1].formerly: ", "give formerly: []"},
       {"outbox: {messages: {format: payload, columns: {id: a}}}",

@@ -168,17 +168,24 @@ void ExpectSame(const PollingOptions& a, const PollingOptions& b) {
   EXPECT_EQ(a.cursor_table, b.cursor_table);
 }
 
+void ExpectSame(const std::vector<TableOptions>& a,
+                const std::vector<TableOptions>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].name, b[i].name);
+    EXPECT_EQ(a[i].place, b[i].place);
+    ExpectSame(a[i].columns, b[i].columns);
+    EXPECT_EQ(a[i].topic, b[i].topic);
+    EXPECT_EQ(a[i].value_columns, b[i].value_columns);
+    EXPECT_EQ(a[i].claim_check_above, b[i].claim_check_above);
+    ExpectSame(a[i].state, b[i].state);
+  }
+}
+
 void ExpectSame(const OutboxOptions& a, const OutboxOptions& b) {
   EXPECT_EQ(a.origin, b.origin);
-  ASSERT_EQ(a.tables.size(), b.tables.size());
-  for (size_t i = 0; i < a.tables.size(); ++i) {
-    EXPECT_EQ(a.tables[i].name, b.tables[i].name);
-    ExpectSame(a.tables[i].columns, b.tables[i].columns);
-    EXPECT_EQ(a.tables[i].topic, b.tables[i].topic);
-    EXPECT_EQ(a.tables[i].value_columns, b.tables[i].value_columns);
-    EXPECT_EQ(a.tables[i].claim_check_above, b.tables[i].claim_check_above);
-    ExpectSame(a.tables[i].state, b.tables[i].state);
-  }
+  ExpectSame(a.tables, b.tables);
+  ExpectSame(a.patterns, b.patterns);
   EXPECT_EQ(a.messages.prefix, b.messages.prefix);
   EXPECT_EQ(a.messages.format, b.messages.format);
   ExpectSame(a.messages.columns, b.messages.columns);
@@ -255,6 +262,8 @@ http: {listen: '[::1]:0'}
 log: {level: error}
 )",
     "{outbox: {tables: [], messages: {prefix: p}}}",
+    "{outbox: {tables: [{name: 't*.o', topic: x}, {name: 'a\\*.b'}, {name: "
+    "c.d}, {name: 'u\\**'}]}}",
     R"(
 source: polling
 polling: {strategy: cursor, interval: 5ms, batch_size: 3, notify: 'A b',

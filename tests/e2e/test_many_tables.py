@@ -23,14 +23,14 @@ def _names(count):
     return [f"t{number}.outbox" for number in range(1, count + 1)]
 
 
-def _far(walpost, database, kafka, topics, proxy, count, **sections):
+def _far(walpost, database, kafka, topics, proxy, names, **sections):
     """Behind a network that takes its time."""
     proxy.delay(_ONE_WAY_S)
     conninfo = re.sub(r"port=\d+", f"port={proxy.port}",
                       re.sub(r"host=\S+", "host=127.0.0.1", database.conninfo()))
     return walpost(database, kafka, topics,
                    postgres={"conninfo": conninfo, "create": True},
-                   outbox={"tables": [{"name": name} for name in _names(count)]},
+                   outbox={"tables": [{"name": name} for name in names]},
                    **sections)
 
 
@@ -53,11 +53,13 @@ def _first_record_s(relay, database, table):
     return time.monotonic() - begin
 
 
+@pytest.mark.parametrize("names", [_names(_TABLES), ["t*.outbox"]],
+                         ids=["listed", "by a pattern"])
 def test_a_thousand_tables_start_behind_a_slow_network(
-        walpost, postgres, database, kafka, topics, outbox, proxy_of):
+        walpost, postgres, database, kafka, topics, outbox, proxy_of, names):
     _make_tables(database, _TABLES)
     relay = _far(walpost, database, kafka, topics, proxy_of(postgres.port),
-                 _TABLES)
+                 names)
     assert _first_record_s(relay, database, f"t{_TABLES}.outbox") < _START_S
 
     # What it asks while it is idle does not depend on the number of tables.
@@ -75,7 +77,7 @@ def test_init_and_check_name_each_of_them(
         walpost, postgres, database, kafka, topics, outbox, proxy_of):
     _make_tables(database, _TABLES)
     relay = _far(walpost, database, kafka, topics, proxy_of(postgres.port),
-                 _TABLES)
+                 _names(_TABLES))
     begin = time.monotonic()
     init = relay.verb("init")
     assert init.returncode == 0, init.stdout + init.stderr

@@ -56,5 +56,16 @@ TEST(NumberingTest, StaysWhereTheSameRowsCount) {
   EXPECT_EQ(NumberingOf(options, "walpost"), numbering);
 }
 
+TEST(NumberingTest, StaysWhenATableComesByItsPattern) {
+  OutboxOptions options = Tables({"a.one"});
+  const uint64_t without = NumberingOf(options, "walpost");
+  options.patterns.emplace_back().name = "t*.outbox";
+  const uint64_t numbering = NumberingOf(options, "walpost");
+  EXPECT_NE(numbering, without);
+  options.tables.emplace_back().name = "t1.outbox";
+  options.tables.back().pattern = "t*.outbox";
+  EXPECT_EQ(NumberingOf(options, "walpost"), numbering);
+}
+
 }  // namespace
 }  // namespace walpost

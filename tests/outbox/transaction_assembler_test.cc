@@ -605,5 +605,31 @@ TEST_F(TransactionAssemblerTest, RowsUnderAFormerNameAreEvents) {
   ExpectPassedOver(InsertMessage(kOrders, {Text("7")}));
 }
 
+// Nothing of it is an event, and nothing is passed over.
+TEST_F(TransactionAssemblerTest, ATableThatIsNewByItsPatternIsNamed) {
+  OutboxOptions options = MakeOptions();
+  options.patterns.emplace_back().name = "tenant_*.outbox";
+  MessageFeed feed(options);
+  feed.assembler().SetTableOids({kOutbox});
+  const auto take = [&feed](const std::string& message) -> const Step& {
+    EXPECT_TRUE(feed.Feed(message).ok());
+    return feed.step();
+  };
+  take(BeginMessage(kCommit));
+  const Step& step =
+      take(RelationMessage(kOrders, "tenant_1", "outbox", {{"id"}}));
+  EXPECT_EQ(step.kind, Step::Kind::kNewTable);
+  EXPECT_EQ(step.relation.name, "tenant_1.outbox");
+  EXPECT_EQ(step.relation.oid, kOrders);
+  EXPECT_EQ(take(RelationMessage(kOrders, "tenant_1", "inbox", {{"id"}})).kind,
+            Step::Kind::kNothing);
+  // A known table under a name that matches is not new.
+  EXPECT_EQ(take(RelationMessage(kOutbox, "tenant_2", "outbox",
+                                 {{"id"}, {"aggregate_id"}, {"payload"}}))
+                .kind,
+            Step::Kind::kNothing);
+  EXPECT_EQ(take(Row("1")).kind, Step::Kind::kUndeliverable);
+}
+
 }  // namespace
 }  // namespace walpost

@@ -219,6 +219,14 @@ TEST_F(RelaySessionTest, AWrongConfigurationEndsItBeforeItEverStreamed) {
   EXPECT_EQ(action_.reason, kWrong);
 }
 
+TEST_F(RelaySessionTest, AWrongConfigurationDoesNotEndAProcessThatHasStreamed) {
+  session_.Continue();
+  GoTo(Do::kOpen);
+  Next(kWrong);
+  EXPECT_EQ(action_.what, Do::kWait);
+  EXPECT_TRUE(action_.is_retry);
+}
+
 TEST_F(RelaySessionTest, AfterAStreamTheSameErrorIsTriedAgain) {
   Stream(kLost);
   GoTo(Do::kOpen);

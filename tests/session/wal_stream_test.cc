@@ -182,6 +182,40 @@ TEST_F(WalStreamTest, ATypeThatIsNewIsAskedForOnce) {
   EXPECT_EQ(consumer_.said, Said{"undeliverable"});  // it has no topic
 }
 
+// ---- Tables that are new by their pattern.
+
+TEST_F(WalStreamTest, P1DrainsBeforeRowsOfATableThatIsNewByItsPattern) {
+  for (const bool stops : {true, false}) {
+    WalStream::Options options = Options();
+    options.stops_at_new_tables = stops;
+    OutboxOptions outbox = Outbox();
+    outbox.patterns.emplace_back().name = "tenant_*.outbox";
+    NotingTaker consumer;
+    WalStream stream(options, outbox, testing::ReferencesOf(outbox), consumer);
+    stream.Begin({.slot = Lsn(0x100), .end = Lsn()}, kStart, kBoot);
+    frames_.frames.clear();
+    is_described_ = false;
+    Transaction(0x200, {"a"});
+    Data(testing::BeginMessage(Lsn(0x300)));
+    Data(testing::RelationMessage(kOutbox + 1, "tenant_1", "outbox", {{"id"}}));
+    Data(testing::InsertMessage(kOutbox + 1, {testing::Text("b")}));
+    Commit(0x300);
+    Keepalive(0x400);
+    const absl::StatusOr<Next> next = stream.TakeFrames(frames_);
+    EXPECT_EQ(consumer.said, (Said{"a", "end 0/208"}));
+    if (stops) {
+      ASSERT_TRUE(next.ok());
+      EXPECT_EQ(*next, Next::kRoom);
+      EXPECT_EQ(stream.new_table(), "tenant_1.outbox");
+      EXPECT_EQ(frames_.frames.size(), 3u);
+      EXPECT_EQ(*stream.TakeFrames(frames_), Next::kRoom);
+      EXPECT_EQ(frames_.frames.size(), 3u);
+    } else {
+      EXPECT_TRUE(absl::IsFailedPrecondition(next.status()));
+    }
+  }
+}
+
 // ---- Frames.
 
 TEST_F(WalStreamTest, HandsInEventsAndTheEndOfTheirTransaction) {

@@ -61,7 +61,7 @@ CLOCK = SOURCE / "base" / "time.h"
 # Headers outside of config/ that declare what config/ fills in.
 # (routes and topic templates are parsed there, so that errors name a line).
 OPTIONS = re.compile(
-    r"options\.h$|^outbox/(fields|route|topic_template|"
+    r"options\.h$|^outbox/(fields|route|table_pattern|topic_template|"
     r"dead_letter_topic)\.h$|"
     r"^delivery/(acknowledgement_window|error_actions)\.h$|^base/")
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/checkpoint/checkpoint_service.h"
+#include "app/checkpoint/known_coverage.h"
 #include "app/checkpoint/stream_history.h"
 #include "base/status_macros.h"
 #include "checkpoint/coverage.h"
@@ -50,20 +50,16 @@ bool IsNew(const Sight& sight, const std::string& table) {
          0;
 }
 
-// What is known of the tables: the checkpoint has those that were streamed
-// last.
-asio::awaitable<absl::StatusOr<std::string>> ReadKnownCoverage(
+// Whoever needs the checkpoint reports that it cannot be read.
+asio::awaitable<std::string> FindKnownCoverage(
     asio::any_io_executor executor, const Config& config,
     const std::optional<BirthRecord>& birth, AskStore ask_store) {
-  std::string known = birth ? CoverageOf(*birth, Announced::kNo) : "";
-  if (ask_store == AskStore::kNo) co_return known;
-  const absl::StatusOr<std::optional<Checkpoint>> loaded =
-      co_await ReadCheckpoint(executor, config);
-  // Whoever needs the checkpoint reports it.
-  if (loaded.ok() && *loaded && !(*loaded)->coverage.empty()) {
-    known = MergeCoverage((*loaded)->coverage, known);
+  if (ask_store == AskStore::kYes) {
+    absl::StatusOr<std::string> known =
+        co_await ReadKnownCoverage(executor, config, birth);
+    if (known.ok()) co_return *std::move(known);
   }
-  co_return known;
+  co_return birth ? CoverageOf(*birth, Announced::kNo) : "";
 }
 
 asio::awaitable<absl::StatusOr<Sight>> Look(asio::any_io_executor executor,
@@ -89,9 +85,8 @@ asio::awaitable<absl::StatusOr<Sight>> Look(asio::any_io_executor executor,
   sight.is_streaming = seen.slot && seen.slot->active;
   const AskStore ask_for_tables =
       new_tables == ReportNew::kYes ? ask_store : AskStore::kNo;
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      const std::string known,
-      co_await ReadKnownCoverage(executor, config, seen.birth, ask_for_tables));
+  const std::string known =
+      co_await FindKnownCoverage(executor, config, seen.birth, ask_for_tables);
   if (!known.empty()) {
     WALPOST_CO_ASSIGN_OR_RETURN(
         const Coverage now,

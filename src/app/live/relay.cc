@@ -18,6 +18,7 @@
 #include "delivery/transactional_id.h"
 #include "fmt/format.h"
 #include "outbox/numbering.h"
+#include "outbox/table_pattern.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -43,13 +44,20 @@ ContinuityState::AfterPromotion AfterPromotion(const Config& config) {
              : ContinuityState::AfterPromotion::kAtSlot;
 }
 
+Config With(Config config, OutboxOptions outbox) {
+  config.outbox = std::move(outbox);
+  return config;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Relay>> Relay::Create(
-    asio::any_io_executor executor, const Config& config) {
+    asio::any_io_executor executor, const Config& config,
+    const TableExpansion& before) {
   WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<RecordBuilder> builder,
-                           RecordBuilder::Create(config.outbox));
-  std::unique_ptr<Relay> relay(new Relay(executor, config, std::move(builder)));
+                           RecordBuilder::Create(before.outbox));
+  std::unique_ptr<Relay> relay(new Relay(executor, With(config, before.outbox),
+                                         before, std::move(builder)));
   if (config.transactions.is_on) {
     WALPOST_RETURN_IF_ERROR(CheckSinkOptions(config));
   } else {
@@ -59,9 +67,12 @@ absl::StatusOr<std::unique_ptr<Relay>> Relay::Create(
 }
 
 Relay::Relay(asio::any_io_executor executor, const Config& config,
+             const TableExpansion& before,
              std::unique_ptr<RecordBuilder> builder)
     : executor_(executor),
+      before_(before),
       config_(config),
+      present_(With(config, WithoutDropped(config.outbox))),
       numbering_(NumberingOf(config.outbox, config.postgres.publication)),
       sender_(std::move(builder), config.window),
       batcher_(config.transactions.is_on
@@ -84,15 +95,16 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
                    ? RelaySession::Producing::kInTransactions
                    : RelaySession::Producing::kSingly,
                config.shutdown_timeout, progress_, checkpoints_.writer(),
-               continuity_, pause_gate_, stream_, std::random_device()()),
-      source_(executor, config.postgres, config.outbox,
+                continuity_, pause_gate_, stream_, std::random_device()()),
+      source_(executor, config.postgres, present_.outbox,
               sender_.builder().routes(), continuity_, stream_),
       monitor_session_(
-          executor, config.postgres, config.outbox, sender_.builder().routes(),
-          config.parking.table, [this] { OnServerShutdown(); },
+          executor, config.postgres, present_.outbox,
+          sender_.builder().routes(), config.parking.table,
+          [this] { OnServerShutdown(); },
           [this](const SlotReport& report) { OnSlotReport(report); }),
       replay_window_service_(executor, config.postgres),
-      snapshot_(executor, config_, pause_gate_),
+      snapshot_(executor, present_, pause_gate_),
       parking_(executor, config_, numbering_, progress_, *knowledge_,
                ParkingCallbacks()),
       retry_timer_(executor),
@@ -103,6 +115,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       oldest_wait_(Clock::now()),
       brokers_seen_at_(Clock::now()),
       progress_log_(Clock::now()) {
+  if (before.has_streamed) session_.Continue();
   sender_.SetErrorActions(config.on_error, LogDivertedEvent);
   if (batcher_) sender_.AwaitCommits(config.transactions.boundary);
   if (config.sends_letters()) {
@@ -144,6 +157,7 @@ asio::awaitable<absl::Status> Relay::CarryOut(Action action) {
     case Do::kStream:
       co_return co_await Stream();
     case Do::kKeepGap:
+      knows_tables_ = false;  // an operator may have settled that one is gone
       co_await checkpoints_.Keep(*continuity_.gap(), DescribeSession());
       break;
     case Do::kCloseProducer:
@@ -175,15 +189,53 @@ absl::Status Relay::StartSink() {
 }
 
 asio::awaitable<absl::Status> Relay::Prepare() {
+  if (!knows_tables_) WALPOST_CO_RETURN_IF_ERROR(co_await FindTables());
   if (config_.postgres.initial_snapshot) {
     const absl::Status published = co_await snapshot_.Run();
     source_.SetPublishedTables(snapshot_.tables());
     co_return published;
   }
   if (!looked_for_rows_) {
-    looked_for_rows_ = co_await WarnOfExistingRows(executor_, config_);
+    looked_for_rows_ = co_await WarnOfExistingRows(executor_, present_);
   }
   co_return absl::OkStatus();
+}
+
+// A gap stays with the relay that has found it, until it is over.
+asio::awaitable<absl::Status> Relay::FindTables() {
+  if (config_.outbox.patterns.empty() || continuity_.gap()) {
+    co_return absl::OkStatus();
+  }
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      OutboxOptions outbox, co_await ExpandTables(executor_, config_, before_));
+  knows_tables_ = HasSameTables(outbox, config_.outbox);
+  if (!knows_tables_) {
+    MakeWayFor({std::move(outbox), before_.in_wal});
+    co_return absl::CancelledError("other tables match outbox.tables");
+  }
+  if (!before_.has_streamed) WarnOfUnmatchedPatterns(outbox);
+  co_return absl::OkStatus();
+}
+
+// They are published from the next relay on, which asks whether they exist.
+void Relay::TakeUp(const std::vector<std::string>& tables) {
+  TableExpansion next{config_.outbox, before_.in_wal};
+  const absl::Status added = AddByPattern(next.outbox, tables);
+  if (!added.ok()) spdlog::warn("{}", std::string(added.message()));
+  for (const std::string& table : tables) {
+    spdlog::info("table {} is new by a pattern of outbox.tables", table);
+  }
+  if (!stream_.new_table().empty()) next.in_wal.insert(stream_.new_table());
+  MakeWayFor(std::move(next));
+}
+
+void Relay::MakeWayFor(TableExpansion next) {
+  if (session_.shutdown_deadline()) return;
+  next.has_streamed = before_.has_streamed || session_.has_streamed();
+  next_ = std::move(next);
+  spdlog::info("reopening the stream with {} tables",
+               next_->outbox.tables.size());
+  EndInOrder();
 }
 
 asio::awaitable<absl::Status> Relay::Open() {
@@ -192,6 +244,7 @@ asio::awaitable<absl::Status> Relay::Open() {
   co_await WaitForCluster();
   const absl::Status opened = co_await source_.Open();
   if (opened.ok()) ApplyPause(source_.pause());
+  if (source_.has_new_tables()) knows_tables_ = false;
   co_return opened;
 }
 
@@ -291,6 +344,7 @@ asio::awaitable<absl::Status> Relay::Stream() {
   }
   parking_.Begin();
   const absl::Status status = co_await source_.Stream();
+  if (!stream_.new_table().empty()) TakeUp({stream_.new_table()});
   co_await parking_.End();
   checkpoints_.Pause();
   co_return status;
@@ -340,9 +394,13 @@ void Relay::Log(const Action& action) const {
 
 void Relay::Shutdown() {
   if (session_.shutdown_deadline()) return;
-  session_.Shutdown(Clock::now());
   spdlog::info("shutting down: {} records in flight",
                sender_.window().in_flight_records());
+  EndInOrder();
+}
+
+void Relay::EndInOrder() {
+  session_.Shutdown(Clock::now());
   snapshot_.Stop(*session_.shutdown_deadline());
   retry_timer_.cancel();
   source_.OnProgress();
@@ -363,7 +421,7 @@ void Relay::OnDrained() {
 
 // A checkpoint that is overtaken ends the stream, too.
 void Relay::SaveCheckpointIfDue() {
-  checkpoints_.SaveIfDue(session_.is_hurried());
+  checkpoints_.SaveIfDue(session_.is_hurried() || !stream_.new_table().empty());
   session_.OnReports();
   if (batcher_) AwaitCommit();
 }

@@ -18,10 +18,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "app/backfill/initial_snapshot.h"
 #include "app/checkpoint/checkpoint_service.h"
+#include "app/live/table_expansion.h"
 #include "app/process/progress_log.h"
 #include "app/process/replicated_events_log.h"
 #include "app/process/state_log.h"
@@ -53,18 +55,23 @@ namespace walpost {
 
 class Relay {
  public:
+  // Publishes the tables of `config` with the outbox of `before`.
   // kInvalidArgument: a topic template or a property of Kafka is wrong.
   static absl::StatusOr<std::unique_ptr<Relay>> Create(
-      boost::asio::any_io_executor executor, const Config& config);
+      boost::asio::any_io_executor executor, const Config& config,
+      const TableExpansion& before);
 
-  // Runs until Shutdown (kOk), or until it cannot continue as configured
-  // (kFailedPrecondition, kInvalidArgument) before it ever streamed. After such
-  // a later error it stays up, stuck, and reports why.
+  // Runs until Shutdown or a new table (kOk), or until it cannot continue as
+  // configured (kFailedPrecondition, kInvalidArgument) before it ever streamed.
+  // After such a later error it stays up, stuck, and reports why.
   boost::asio::awaitable<absl::Status> Run();
 
   // Stops reading, lets the brokers acknowledge the records in flight, confirms
   // them, and stops. Takes at most Config::shutdown_timeout.
   void Shutdown();
+
+  // After Run: another relay is to go on, with other tables; nullptr: none.
+  const TableExpansion* next() const { return next_ ? &*next_ : nullptr; }
 
   // Kafka's credentials may have changed: if so, replaces the producer by one
   // with the new credentials.
@@ -74,13 +81,17 @@ class Relay {
 
  private:
   Relay(boost::asio::any_io_executor executor, const Config& config,
-        std::unique_ptr<RecordBuilder> builder);
+        const TableExpansion& before, std::unique_ptr<RecordBuilder> builder);
 
   using Action = RelaySession::Action;
 
   boost::asio::awaitable<absl::Status> CarryOut(Action action);
   absl::Status StartSink();
   boost::asio::awaitable<absl::Status> Prepare();
+  boost::asio::awaitable<absl::Status> FindTables();
+  void TakeUp(const std::vector<std::string>& tables);
+  void MakeWayFor(TableExpansion next);
+  void EndInOrder();
   boost::asio::awaitable<absl::Status> Open();
   boost::asio::awaitable<absl::Status> TakeOver();
   boost::asio::awaitable<absl::Status> Fence();
@@ -118,7 +129,9 @@ class Relay {
   std::string Awaited() const;
 
   boost::asio::any_io_executor executor_;
+  const TableExpansion before_;
   Config config_;
+  const Config present_;      // without tables that are only in the WAL
   const uint64_t numbering_;  // of events (outbox/numbering.h)
   Sender sender_;
   WalProgress progress_{sender_};
@@ -144,6 +157,8 @@ class Relay {
   boost::asio::steady_timer watch_timer_;
   boost::asio::steady_timer commit_timer_;
 
+  bool knows_tables_ = false;  // that match outbox.patterns
+  std::optional<TableExpansion> next_;
   bool looked_for_rows_ = false;  // rows older than the slot
   bool ended_ = false;
 

@@ -42,6 +42,9 @@ RelaySigns Relay::Signs() const {
       (source_.is_open() || slot_report_->publication_is_wrong)) {
     signs.publication_trouble = slot_report_->publication_trouble;
   }
+  if (slot_report_ && signs.publication_trouble.empty()) {
+    signs.publication_trouble = slot_report_->new_table_trouble;
+  }
   signs.unseen_for = since(monitor_session_.reported_at());
   signs.unseen_because = monitor_session_.unseen_because();
   signs.pause = pause_gate_.pause();

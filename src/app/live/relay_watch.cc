@@ -64,6 +64,9 @@ void Relay::OnSlotReport(const SlotReport& report) {
   ApplyPause(report.pause);
   ApplyDecision(report.decisions);
   if (report.gap) session_.OnGap(*report.gap);
+  if (!report.new_tables.empty() && !report.gap && source_.is_open()) {
+    TakeUp(report.new_tables);
+  }
   LeaveOldPrimary(report.timeline);
   std::optional<Gap> seen;
   if (report.source) {

@@ -10,7 +10,9 @@
 
 #include "app/process/diverted_event_log.h"
 #include "base/status_macros.h"
+#include "postgres/catalog/matching_tables.h"
 #include "postgres/connect/session_name.h"
+#include "postgres/connect/task_session.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -28,6 +30,9 @@ constexpr milliseconds kSinkGrace{2000};
 constexpr milliseconds kSettleGrace{2000};
 constexpr milliseconds kWatchInterval{250};
 constexpr milliseconds kEndInterval{5};
+// Interval at which it looks for tables that are new by a pattern.
+constexpr milliseconds kTablesInterval{2000};
+constexpr milliseconds kAnswerLimit{10'000};
 
 // How long a topic that the brokers do not know may still appear.
 constexpr milliseconds kTopicPatience{5'000};
@@ -51,26 +56,31 @@ OutboxOptions WithoutPosition(OutboxOptions outbox) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PollingRelay>> PollingRelay::Create(
-    asio::any_io_executor executor, const Config& config, SinkFactory sinks) {
+    asio::any_io_executor executor, const Config& config,
+    const TableExpansion& before, SinkFactory sinks) {
   WALPOST_ASSIGN_OR_RETURN(
       std::unique_ptr<RecordBuilder> builder,
       RecordBuilder::Create(WithoutPosition(config.outbox)));
   std::unique_ptr<PollingRelay> relay(
-      new PollingRelay(executor, config, std::move(sinks), std::move(builder)));
+      new PollingRelay(executor, config, before.has_streamed, std::move(sinks),
+                       std::move(builder)));
   WALPOST_RETURN_IF_ERROR(relay->sinks_.Start());
   relay->MakePollers();
   return relay;
 }
 
 PollingRelay::PollingRelay(asio::any_io_executor executor, const Config& config,
-                           SinkFactory sinks,
+                           bool has_polled, SinkFactory sinks,
                            std::unique_ptr<RecordBuilder> builder)
     : executor_(executor),
       config_(config),
+      has_polled_(has_polled),
+      knows_tables_(config.outbox.patterns.empty()),
       polling_sender_(std::move(builder), config.window),
       sinks_(std::move(sinks), PatientSinks(config), polling_sender_,
              [this] { WakePollers(); }),
       timer_(executor),
+      tables_timer_(executor),
       backoff_(Backoff::Options{}, std::random_device()()),
       state_log_(Clock::now()),
       acknowledged_at_(Clock::now()),
@@ -97,6 +107,9 @@ asio::awaitable<absl::Status> PollingRelay::Run() {
   for (const auto& poller : pollers_) {
     asio::co_spawn(executor_, poller->Run(), asio::detached);
   }
+  if (!knows_tables_) {
+    asio::co_spawn(executor_, WatchTables(), asio::detached);
+  }
   absl::Status hopeless;
   while (!shutdown_deadline_ && hopeless.ok()) {
     if (HasFailedSink()) co_await GiveUpSink();
@@ -113,6 +126,49 @@ asio::awaitable<absl::Status> PollingRelay::Run() {
   co_await End();
   if (shutdown_deadline_) co_return absl::OkStatus();
   co_return hopeless;
+}
+
+asio::awaitable<void> PollingRelay::WatchTables() {
+  while (!shutdown_deadline_) {
+    tables_trouble_ = co_await LookForTables();
+    tables_timer_.expires_after(kTablesInterval);
+    co_await tables_timer_.async_wait(kAsTuple);
+  }
+}
+
+// Returns when the connection is lost, or there is a table.
+asio::awaitable<absl::Status> PollingRelay::LookForTables() {
+  ConnectionOptions options = TaskSession(config_.postgres, "tables");
+  WALPOST_CO_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
+                              co_await Connection::Connect(executor_, options));
+  while (!shutdown_deadline_) {
+    OutboxOptions outbox = config_.outbox;
+    connection->set_deadline(Clock::now() + kAnswerLimit);
+    WALPOST_CO_RETURN_IF_ERROR(co_await ExpandPatterns(*connection, outbox));
+    if (!HasSameTables(outbox, config_.outbox)) {
+      MakeWayFor(std::move(outbox));
+      co_return absl::OkStatus();
+    }
+    if (!std::exchange(knows_tables_, true) && !has_polled_) {
+      WarnOfUnmatchedPatterns(outbox);
+    }
+    tables_trouble_ = absl::OkStatus();
+    tables_timer_.expires_after(kTablesInterval);
+    co_await tables_timer_.async_wait(kAsTuple);
+  }
+  co_return absl::OkStatus();
+}
+
+// The next relay polls them, too.
+void PollingRelay::MakeWayFor(OutboxOptions outbox) {
+  if (shutdown_deadline_) return;
+  const bool polls = std::ranges::any_of(
+      pollers_, [](const auto& poller) { return poller->was_ready(); });
+  spdlog::info("polling {} tables from now on, {} before", outbox.tables.size(),
+               config_.outbox.tables.size());
+  next_ = TableExpansion{std::move(outbox), {}, has_polled_ || polls};
+  shutdown_deadline_ = Clock::now() + config_.shutdown_timeout;
+  timer_.cancel();
 }
 
 // Records that a poller calls back must not arrive later; others may still
@@ -181,6 +237,10 @@ void PollingRelay::RenewCredentials() {
 }
 
 absl::Status PollingRelay::Hopeless() const {
+  if (has_polled_) return absl::OkStatus();
+  if (!knows_tables_ && absl::IsFailedPrecondition(tables_trouble_)) {
+    return tables_trouble_;
+  }
   for (const auto& poller : pollers_) {
     const absl::Status trouble = poller->trouble();
     if (!poller->was_ready() && (absl::IsFailedPrecondition(trouble) ||

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "app/live/table_expansion.h"
 #include "app/process/state_log.h"
 #include "app/sink/sink_handle.h"
 #include "base/backoff.h"
@@ -31,14 +32,15 @@ namespace walpost {
 
 class PollingRelay {
  public:
-  // kInvalidArgument: a topic template or a property of Kafka is wrong.
+  // `before`: see Relay. kInvalidArgument: a topic template or a property of
+  // Kafka is wrong.
   static absl::StatusOr<std::unique_ptr<PollingRelay>> Create(
       boost::asio::any_io_executor executor, const Config& config,
-      SinkFactory sinks);
+      const TableExpansion& before, SinkFactory sinks);
 
-  // Runs until Shutdown (kOk), or until a table cannot be polled as configured
-  // (kFailedPrecondition, kInvalidArgument) before it ever was. After such a
-  // later error it stays up, stuck, and reports why.
+  // Runs until Shutdown or a new table (kOk), or until a table cannot be polled
+  // as configured (kFailedPrecondition, kInvalidArgument) before it ever was.
+  // After such a later error it stays up, stuck, and reports why.
   boost::asio::awaitable<absl::Status> Run();
 
   // Stops claiming, lets the brokers acknowledge the records in flight, marks
@@ -46,15 +48,20 @@ class PollingRelay {
   void Shutdown();
 
   // See Relay.
+  const TableExpansion* next() const { return next_ ? &*next_ : nullptr; }
   void RenewCredentials();
 
   RelayStatus Status() const;
 
  private:
   PollingRelay(boost::asio::any_io_executor executor, const Config& config,
-               SinkFactory sinks, std::unique_ptr<RecordBuilder> builder);
+               bool has_polled, SinkFactory sinks,
+               std::unique_ptr<RecordBuilder> builder);
 
   void MakePollers();
+  boost::asio::awaitable<void> WatchTables();
+  boost::asio::awaitable<absl::Status> LookForTables();
+  void MakeWayFor(OutboxOptions outbox);
   boost::asio::awaitable<void> GiveUpSink();
   void ReplaceSink();
   boost::asio::awaitable<void> End();
@@ -70,12 +77,17 @@ class PollingRelay {
 
   boost::asio::any_io_executor executor_;
   Config config_;
+  const bool has_polled_;      // in this process
+  bool knows_tables_ = false;  // that match outbox.patterns
+  absl::Status tables_trouble_;
+  std::optional<TableExpansion> next_;
   PollingSender polling_sender_;
   SinkHandle sinks_;
   absl::Status sink_trouble_;  // why there is none; else ok
   MonotonicTime sink_at_{};    // when to make the next one
   std::vector<std::unique_ptr<TablePoller>> pollers_;
   boost::asio::steady_timer timer_;
+  boost::asio::steady_timer tables_timer_;
   Backoff backoff_;
   std::optional<MonotonicTime> shutdown_deadline_;
   uint64_t rewinds_ = 0;

@@ -19,7 +19,8 @@ RelaySigns PollingRelay::Signs() const {
   signs.draining = shutdown_deadline_.has_value();
   signs.in_flight_records = polling_sender_.in_flight_records();
   signs.is_streaming = true;
-  signs.has_streamed = true;
+  signs.has_streamed = knows_tables_ || !pollers_.empty();
+  signs.trouble = tables_trouble_;
   // Tables that another walpost polls are not a problem. If all are, this
   // instance is a standby.
   absl::Status waits_for;
@@ -53,7 +54,8 @@ RelaySigns PollingRelay::Signs() const {
   if (!signs.paused_tables.empty()) signs.paused_tables += ' ';
   if (signs.trouble.ok()) signs.trouble = polling_sender_.trouble();
   if (signs.trouble.ok()) signs.trouble = sink_trouble_;
-  signs.cursor_is_in_use = signs.trouble.ok() && standbys == pollers_.size();
+  signs.cursor_is_in_use =
+      signs.trouble.ok() && standbys > 0 && standbys == pollers_.size();
   if (signs.cursor_is_in_use) signs.trouble = waits_for;
   signs.brokers_were_reached = kafka_was_reached_;
   signs.brokers_unreachable_for = since(brokers_seen_at_);

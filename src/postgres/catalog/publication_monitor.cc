@@ -5,7 +5,9 @@
 #include "base/status_macros.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
+#include "outbox/table_pattern.h"
 #include "postgres/catalog/coverage_query.h"
+#include "postgres/catalog/matching_tables.h"
 #include "postgres/catalog/publication_check.h"
 #include "postgres/catalog/table_facts.h"
 #include "spdlog/spdlog.h"
@@ -51,6 +53,7 @@ void PublicationMonitor::SetCoverage(const std::string& coverage) {
 }
 
 asio::awaitable<absl::Status> PublicationMonitor::Look(Connection& connection) {
+  WALPOST_CO_RETURN_IF_ERROR(co_await LookForNewTables(connection));
   // Before the rest: a change meanwhile is seen the next time.
   WALPOST_CO_ASSIGN_OR_RETURN(
       std::string digest,
@@ -62,6 +65,60 @@ asio::awaitable<absl::Status> PublicationMonitor::Look(Connection& connection) {
   if (!status.ok()) must_look_ = true;
   digest_ = std::move(digest);
   co_return status;
+}
+
+// Those that are not published yet keep no other from being so.
+asio::awaitable<absl::Status> PublicationMonitor::LookForNewTables(
+    Connection& connection) {
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::vector<MatchingTable> found,
+      co_await FindMatchingTables(connection, options_.publication, outbox_));
+  std::vector<TableOptions> entries;
+  std::vector<std::string> published;
+  std::vector<std::string> unpublished;
+  for (const MatchingTable& table : found) {
+    entries.emplace_back().name = table.name;
+    (table.is_published ? published : unpublished).push_back(table.name);
+  }
+  std::string digest;
+  if (!found.empty()) {
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        digest,
+        co_await ReadTableDigest(connection, options_.publication, entries));
+  }
+  if (digest == new_table_digest_) co_return absl::OkStatus();
+  if (unpublished.size() > 1) unpublished.resize(1);
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::string unfit,
+                              co_await FindTroubleOf(connection, published));
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::string unsent,
+                              co_await FindTroubleOf(connection, unpublished));
+  new_tables_.clear();
+  if (unfit.empty()) new_tables_ = std::move(published);
+  new_table_trouble_ = unfit.empty() ? unsent : unfit;
+  new_table_digest_ = std::move(digest);
+  co_return absl::OkStatus();
+}
+
+// Empty: they can be published.
+asio::awaitable<absl::StatusOr<std::string>> PublicationMonitor::FindTroubleOf(
+    Connection& connection, std::vector<std::string> names) {
+  if (names.empty()) co_return "";
+  OutboxOptions added = outbox_;
+  added.tables.clear();
+  const absl::Status matched = AddByPattern(added, names);
+  if (!matched.ok()) co_return std::string(matched.message());
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::vector<Route> routes,
+                              Route::CreateAll(added));
+  WalSourceOptions options = options_;
+  options.create = false;
+  PublicationCheck check(connection, options, added, routes);
+  WALPOST_CO_ASSIGN_OR_RETURN(const Findings findings, co_await check.Run());
+  const Finding* error = FirstError(findings);
+  if (error == nullptr) co_return "";
+  co_return fmt::format(
+      "a table that is new by {} in outbox.tables cannot be published: {}{}{}",
+      added.tables.front().pattern, TextOf(*error),
+      error->remedy.empty() ? "" : "; ", error->remedy);
 }
 
 asio::awaitable<absl::Status> PublicationMonitor::LookAtAll(

@@ -48,12 +48,21 @@ class PublicationMonitor {
   // It is an error whatever the reference.
   bool is_error() const { return is_error_; }
 
+  // Tables that match a pattern of outbox.tables, are not among them yet, and
+  // can be published.
+  const std::vector<std::string>& new_tables() const { return new_tables_; }
+  // Why others cannot, and the remedy; empty: there are none.
+  const std::string& new_table_trouble() const { return new_table_trouble_; }
+
   // The definitions have changed since SetCoverage.
   const std::optional<Gap>& gap() const { return gap_; }
 
  private:
   boost::asio::awaitable<absl::Status> LookAtAll(Connection& connection);
   boost::asio::awaitable<absl::Status> Check(Connection& connection);
+  boost::asio::awaitable<absl::Status> LookForNewTables(Connection& connection);
+  boost::asio::awaitable<absl::StatusOr<std::string>> FindTroubleOf(
+      Connection& connection, std::vector<std::string> names);
   void Compare(const Findings& findings);
   Gap CoverageGap(const std::string& change) const;
 
@@ -66,6 +75,9 @@ class PublicationMonitor {
   std::optional<std::set<std::string>> reference_;
   std::string trouble_;
   bool is_error_ = false;
+  std::string new_table_digest_;  // of the last look
+  std::vector<std::string> new_tables_;
+  std::string new_table_trouble_;
   std::optional<Coverage> coverage_;
   std::optional<Gap> gap_;
 };

@@ -249,6 +249,8 @@ asio::awaitable<absl::Status> MonitorSession::Report() {
   report.horizon = ReadHorizon(rows, 9);
   report.publication_trouble = publication_.trouble();
   report.publication_is_wrong = publication_.is_error();
+  report.new_tables = publication_.new_tables();
+  report.new_table_trouble = publication_.new_table_trouble();
   report.gap = publication_.gap();
   report.updated_rows = updates_.counts();
   const bool is_in_use = rows.Bool(0, 13);

@@ -76,6 +76,8 @@ struct SlotReport {
   // From PublicationMonitor, which looks last; may be empty.
   std::string publication_trouble;
   bool publication_is_wrong = false;      // PublicationMonitor::is_error
+  std::vector<std::string> new_tables;    // likewise
+  std::string new_table_trouble;          // likewise; may be empty
   std::optional<Gap> gap;                 // likewise
   std::vector<UpdatedRows> updated_rows;  // since the session was made
   // On record; only while WatchDecisions is on.

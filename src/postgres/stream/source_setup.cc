@@ -1,5 +1,6 @@
 #include "postgres/stream/source_setup.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "base/reason_code.h"
@@ -7,6 +8,7 @@
 #include "checkpoint/former_names.h"
 #include "fmt/format.h"
 #include "postgres/catalog/coverage_query.h"
+#include "postgres/catalog/matching_tables.h"
 #include "postgres/catalog/publication.h"
 #include "postgres/catalog/publication_comment.h"
 #include "postgres/catalog/read_base_types.h"
@@ -53,6 +55,7 @@ asio::awaitable<absl::Status> SourceSetup::Run(Connection& connection) {
 asio::awaitable<absl::Status> SourceSetup::RunSteps() {
   absl::Status status = co_await Observe();
   if (status.ok() && slot_is_in_use_) status = co_await StandBy();
+  if (status.ok()) status = co_await LookForNewTables();
   if (status.ok()) status = co_await Continue();
   if (status.ok()) status = CheckFromLsn();
   if (status.ok()) status = co_await RunPreflight();
@@ -113,7 +116,24 @@ asio::awaitable<absl::Status> SourceSetup::ReadSlot(ObservedSource observed) {
   co_return absl::OkStatus();
 }
 
+// Another instance may have taken up tables that came meanwhile: without them,
+// the record would have them as left out.
+asio::awaitable<absl::Status> SourceSetup::LookForNewTables() {
+  has_new_tables_ = false;
+  const bool is_known = continuity_.has_streamed() && !has_waited_;
+  if (is_known || continuity_.gap()) co_return absl::OkStatus();
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::vector<MatchingTable> found,
+      co_await FindMatchingTables(*connection_, options_.publication, outbox_));
+  has_new_tables_ = std::ranges::any_of(
+      found, [](const MatchingTable& table) { return table.is_published; });
+  if (!has_new_tables_) co_return absl::OkStatus();
+  co_return absl::UnavailableError(
+      "other tables match outbox.tables: beginning again with them");
+}
+
 asio::awaitable<absl::Status> SourceSetup::StandBy() {
+  has_waited_ = true;
   WALPOST_CO_RETURN_IF_ERROR(co_await holder_.Look(*connection_));
   const absl::Status followed = continuity_.OnSlotInUse(holder_.is_walpost());
   if (!followed.ok()) co_return followed;
@@ -337,6 +357,7 @@ asio::awaitable<absl::Status> SourceSetup::StartReplication() {
   const absl::Status status =
       co_await walpost::StartReplication(*connection_, std::move(stream));
   if (status.ok()) continuity_.OnStreaming();
+  if (status.ok()) has_waited_ = false;
   co_return status;
 }
 

@@ -61,6 +61,9 @@ class SourceSetup {
 
   int server_version() const { return server_version_; }
 
+  // The last Run has found that other tables match outbox.patterns.
+  bool has_new_tables() const { return has_new_tables_; }
+
   // Findings of the last Run, if without an error.
   const Findings& findings() const { return findings_; }
 
@@ -83,6 +86,7 @@ class SourceSetup {
   boost::asio::awaitable<absl::Status> Observe();
   boost::asio::awaitable<absl::Status> ReadSlot(ObservedSource observed);
   boost::asio::awaitable<absl::Status> StandBy();
+  boost::asio::awaitable<absl::Status> LookForNewTables();
   boost::asio::awaitable<absl::Status> Continue();
   absl::Status CheckFromLsn();
   boost::asio::awaitable<absl::Status> RunPreflight();
@@ -106,6 +110,8 @@ class SourceSetup {
   Connection* connection_ = nullptr;  // of the current Run
 
   bool slot_is_in_use_ = false;
+  bool has_waited_ = false;  // for the slot, since the last stream
+  bool has_new_tables_ = false;
   SlotHolder holder_;
   Findings findings_;
   Lsn from_lsn_;  // from --from-lsn, while it applies

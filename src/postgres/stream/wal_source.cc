@@ -20,6 +20,7 @@ WalStream::Options LiveStreamOptions(const WalSourceOptions& options) {
   stream.status_interval = options.status_interval;
   stream.wal_sender_timeout = options.wal_sender_timeout;
   stream.slot_is_shared = true;
+  stream.stops_at_new_tables = true;
   return stream;
 }
 

@@ -77,6 +77,8 @@ class WalSource {
   }
 
   const std::optional<PauseRecord>& pause() const { return setup_.pause(); }
+  // See SourceSetup.
+  bool has_new_tables() const { return setup_.has_new_tables(); }
 
   bool is_open() const { return reader_.is_open(); }
   // True if Open waits for the server.

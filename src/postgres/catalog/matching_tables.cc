@@ -1,0 +1,75 @@
+#include "postgres/catalog/matching_tables.h"
+
+#include <utility>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "outbox/table_pattern.h"
+#include "postgres/connect/relation_oid.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+std::string MatchesSql(Connection& connection, const OutboxOptions& outbox) {
+  std::string condition;
+  for (const TableOptions& entry : outbox.patterns) {
+    const LikeParts like = ToLike(entry.name);
+    condition += fmt::format("{}(n.nspname LIKE {} AND c.relname LIKE {})",
+                             condition.empty() ? "" : " OR ",
+                             connection.Literal(like.schema),
+                             connection.Literal(like.table));
+  }
+  return condition;
+}
+
+}  // namespace
+
+asio::awaitable<absl::StatusOr<std::vector<MatchingTable>>> FindMatchingTables(
+    Connection& connection, std::string publication,
+    const OutboxOptions& outbox) {
+  std::vector<MatchingTable> found;
+  if (outbox.patterns.empty()) co_return found;
+  const std::string sql = fmt::format(
+      "WITH {} SELECT n.nspname || '.' || c.relname, (n.nspname || '.' || "
+      "c.relname IN (SELECT schemaname || '.' || tablename FROM "
+      "pg_catalog.pg_publication_tables WHERE pubname = {})) IS TRUE FROM "
+      "pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = "
+      "c.relnamespace WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition "
+      "AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema' "
+      "AND ({}) AND NOT (n.nspname || '.' || c.relname IN (SELECT name FROM "
+      "tables)) IS TRUE ORDER BY 1",
+      TablesSql(connection, outbox.tables), connection.Literal(publication),
+      MatchesSql(connection, outbox));
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    found.push_back({rows.Text(i, 0), rows.Bool(i, 1)});
+  }
+  co_return found;
+}
+
+asio::awaitable<absl::StatusOr<std::vector<bool>>> FindExistingTables(
+    Connection& connection, const OutboxOptions& outbox) {
+  const std::string sql = fmt::format(
+      "WITH {} SELECT number FROM tables WHERE relation IS NOT NULL",
+      TablesSql(connection, outbox.tables));
+  WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
+  std::vector<bool> exists(outbox.tables.size());
+  for (size_t i = 0; i < rows.size(); ++i) exists[rows.Unsigned(i, 0)] = true;
+  co_return exists;
+}
+
+asio::awaitable<absl::Status> ExpandPatterns(Connection& connection,
+                                             OutboxOptions& outbox) {
+  std::string publication;
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const std::vector<MatchingTable> found,
+      co_await FindMatchingTables(connection, std::move(publication), outbox));
+  std::vector<std::string> names;
+  for (const MatchingTable& table : found) names.push_back(table.name);
+  co_return AddByPattern(outbox, names);
+}
+
+}  // namespace walpost

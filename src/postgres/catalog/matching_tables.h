@@ -1,0 +1,39 @@
+// Finds the tables that match the patterns of outbox.tables
+// (outbox/table_pattern.h).
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "outbox/options.h"
+#include "postgres/connect/connection.h"
+
+namespace walpost {
+
+struct MatchingTable {
+  std::string name;  // schema.table
+  bool is_published = false;
+};
+
+// Tables that match a pattern and that `outbox` does not list, by name: one
+// statement. Not partitions, whose rows have the name of their root, and none
+// of the server's own. `publication` empty: there is none. `outbox` outlives
+// the coroutine.
+boost::asio::awaitable<absl::StatusOr<std::vector<MatchingTable>>>
+FindMatchingTables(Connection& connection, std::string publication,
+                   const OutboxOptions& outbox);
+
+// Those of outbox.tables that exist, by their index.
+boost::asio::awaitable<absl::StatusOr<std::vector<bool>>> FindExistingTables(
+    Connection& connection, const OutboxOptions& outbox);
+
+// Adds all tables that match to outbox.tables.
+//
+// kFailedPrecondition: see FindByPattern. Others come from the connection.
+boost::asio::awaitable<absl::Status> ExpandPatterns(Connection& connection,
+                                                    OutboxOptions& outbox);
+
+}  // namespace walpost
