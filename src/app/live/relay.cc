@@ -95,7 +95,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
                    ? RelaySession::Producing::kInTransactions
                    : RelaySession::Producing::kSingly,
                config.shutdown_timeout, progress_, checkpoints_.writer(),
-                continuity_, pause_gate_, stream_, std::random_device()()),
+               continuity_, pause_gate_, stream_, std::random_device()()),
       source_(executor, config.postgres, present_.outbox,
               sender_.builder().routes(), continuity_, stream_),
       monitor_session_(
