@@ -101,6 +101,9 @@ struct SinkHealth {
   std::string topic_refusal = {};
   // The id of the cluster (kUnnamedCluster); empty: no broker has answered yet.
   std::string cluster_id;
+  // It is not known yet whether the cluster and the topics are those that it
+  // is to expect.
+  bool is_comparing = false;
   // Topics that records have gone to since the sink began, and how many may be.
   size_t topics = 0;
   size_t max_topics = 0;

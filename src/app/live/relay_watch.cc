@@ -129,9 +129,9 @@ void Relay::WarnOfRepeats() const {
 asio::awaitable<void> Relay::Watch() {
   while (!ended_) {
     NoteAcknowledgements();
+    CheckKafka();
     // Before the retry, because that clears the reason of held records.
     state_log_.Update(Diagnose(Signs()), Clock::now());
-    CheckKafka();
     parking_.Watch(brokers_seen_at_);
     session_.Watch(Clock::now());
     monitor_session_.WatchDecisions(sender_.stoppage().has_value());
@@ -147,17 +147,20 @@ asio::awaitable<void> Relay::Watch() {
   }
 }
 
-// Checks once the brokers are reached, if they were not before the stream.
+// Checks once the brokers are reached, if they were not before the stream. They
+// count as reached when it is known which they are.
 void Relay::CheckKafka() {
   if (!source_.is_open() || sinks_.sink() == nullptr ||
       session_.has_found_gap()) {
     return;
   }
-  const std::string cluster = sinks_.Health().cluster_id;
+  const SinkHealth health = sinks_.Health();
   if (const std::optional<Gap> gap = FindKafkaGap()) {
-    session_.OnGap(*gap);
-  } else if (!cluster.empty()) {
-    checkpoints_.NoteKafka(cluster, knowledge_->topics());
+    return session_.OnGap(*gap);
+  }
+  kafka_was_reached_ |= health.brokers_up > 0 && !health.is_comparing;
+  if (!health.cluster_id.empty()) {
+    checkpoints_.NoteKafka(health.cluster_id, knowledge_->topics());
   }
 }
 
@@ -203,9 +206,8 @@ void Relay::NoteAcknowledgements() {
   const bool moved = acknowledged != acknowledged_before_;
   if (moved && !batcher_) session_.OnDelivered();
   if (moved) brokers_seen_at_ = Clock::now();
-  const SinkHealth health = sinks_.Health();
-  brokers_seen_at_ = std::max(brokers_seen_at_, health.heard_at);
-  kafka_was_reached_ |= moved || health.brokers_up > 0;
+  brokers_seen_at_ = std::max(brokers_seen_at_, sinks_.Health().heard_at);
+  kafka_was_reached_ |= moved;
   oldest_wait_.Look(sender_.window().oldest(), progress_.settled_through(),
                     Clock::now());
   acknowledged_before_ = acknowledged;

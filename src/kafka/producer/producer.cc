@@ -268,12 +268,14 @@ void Producer::StartTransactionOver() {
 
 SinkHealth Producer::Health() {
   SinkHealth health;
-  health.brokers_up = liveness_.brokers_up();
+  health.brokers_up = has_ticked_ ? liveness_.brokers_up() : 0;
   health.heard_at = liveness_.heard_at();
   health.trouble = connection_diagnosis_.advice();
   health.missing_topic = statistics_.unknown_topic;
   health.topic_refusal = creator_.RefusalOf(statistics_.unknown_topic);
   health.cluster_id = cluster_id();
+  health.is_comparing = (!expected_cluster_.empty() && cluster_id().empty()) ||
+                        (topic_identity_ && topic_identity_->is_comparing());
   health.topics = topics_->size();
   health.max_topics = topics_->limit();
   const auto hidden = hidden_ == nullptr ? std::nullopt : hidden_->Longest();

@@ -37,6 +37,9 @@ class TopicIdentity {
     return may ? absl::OkStatus() : Refusal(topic);
   }
 
+  // True until the brokers have told what Expect asked.
+  bool is_comparing() const { return !awaited_.empty(); }
+
   // One of the topics that have events so far; empty: none is known.
   std::string AnyTopic() const { return ids_.AnyTopic(); }
 

@@ -34,8 +34,11 @@ boost::asio::awaitable<absl::StatusOr<std::string>> ReadPublicationComment(
 
 std::string ReadTableCommentSql(Connection& connection,
                                 const std::string& table) {
+  // to_regclass would need USAGE on the schema.
   return fmt::format(
-      "SELECT obj_description(pg_catalog.to_regclass({}), 'pg_class')",
+      "SELECT max(obj_description(c.oid, 'pg_class')) FROM pg_class c "
+      "JOIN pg_namespace n ON n.oid = c.relnamespace, parse_ident({}) name "
+      "WHERE n.nspname = name[1] AND c.relname = name[2]",
       connection.Literal(QuoteQualifiedName(table)));
 }
 
