@@ -142,9 +142,9 @@ absl::Status AddByPattern(OutboxOptions& outbox,
                              FindByPattern(outbox, name));
     if (entry) outbox.tables.push_back(*std::move(entry));
   }
-  std::ranges::stable_partition(outbox.tables, [](const TableOptions& table) {
-    return !table.is_dropped;
-  });
+  std::stable_partition(
+      outbox.tables.begin(), outbox.tables.end(),
+      [](const TableOptions& table) { return !table.is_dropped; });
   return absl::OkStatus();
 }
 

@@ -85,9 +85,9 @@ void NoteDropped(const std::vector<bool>& exists, const Names& recorded,
     table.is_dropped =
         !table.pattern.empty() && !exists[i] && !recorded.contains(table.name);
   }
-  std::ranges::stable_partition(outbox.tables, [](const TableOptions& table) {
-    return !table.is_dropped;
-  });
+  std::stable_partition(
+      outbox.tables.begin(), outbox.tables.end(),
+      [](const TableOptions& table) { return !table.is_dropped; });
 }
 
 }  // namespace
