@@ -14,6 +14,7 @@
 #include "checkpoint/pause_record.h"
 #include "cli/shared/current_user.h"
 #include "cli/shared/exit_code.h"
+#include "cli/shared/expand_tables.h"
 #include "cli/shared/output.h"
 #include "cli/shared/run_to_end.h"
 #include "cli/shared/running_instance.h"
@@ -197,10 +198,20 @@ int Report(const Config& config, Wish wish, const Outcome& outcome,
 }
 
 int Run(Wish wish, const PauseArguments& arguments) {
-  const absl::StatusOr<Config> config = arguments.config.Load();
+  absl::StatusOr<Config> config = arguments.config.Load();
   if (!config.ok()) return Fail(config.status(), kExitUsage);
   const absl::Status usable = RequirePostgres(*config);
   if (!usable.ok()) return Fail(usable, kExitUsage);
+  if (config->source == Source::kPolling) {
+    const absl::Status expanded = ExpandTables(*config, WithRecorded::kNo);
+    if (!expanded.ok()) return Fail(expanded, kExitPostgres);
+    if (config->outbox.tables.empty()) {
+      return Fail(absl::FailedPreconditionError(
+                      "no table matches outbox.tables, so none can be paused "
+                      "or resumed: walpost check -c FILE names the patterns"),
+                  kExitPostgres);
+    }
+  }
   PauseRecord record;
   record.is_paused = wish == Wish::kPause;
   record.by = arguments.by.empty() ? CurrentUser() : arguments.by;

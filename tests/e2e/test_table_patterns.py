@@ -403,6 +403,12 @@ def test_polling_takes_up_new_tenants(tenants, relay_of, database):
     tenants.insert("tenant_2", "tenant_1", count=3)
     tenants.wait_sent(relay)
     assert relay.running() and relay.pid == pid
+    for verb, wait in (("pause", relay.wait_unready),
+                       ("resume", relay.wait_ready)):
+        said = relay.verb(verb)
+        assert said.returncode == 0, said.stdout + said.stderr
+        assert "tenant_1.outbox, tenant_2.outbox" in said.stdout
+        wait()
     tenants.make("tenant_3")  # without the columns of its state
     relay.wait_unready(r"tenant_3\.outbox")
     assert relay.running()
