@@ -35,6 +35,8 @@ def test_p8_a_topic_too_many_stops_the_flow_until_the_limit_is_raised(
     relay.wait_log("records have gone to 4 topics since this producer began, "
                    "and kafka.max_topics is 5: raise it")
     assert relay.get("/readyz")[0] == 200
+    database.wait_confirmed(relay.slot)
+    before = database.confirmed_lsn(relay.slot)
     _insert(database, 5, 6)
     said = relay.wait_unready("would be number 6 since this producer began, "
                               "and kafka.max_topics is 5: raise it")
@@ -43,7 +45,6 @@ def test_p8_a_topic_too_many_stops_the_flow_until_the_limit_is_raised(
     assert relay.metric("walpost_max_topics") == _MOST
     assert relay.metric(
         'walpost_stopped{reason_code="too_many_topics"}') == 1
-    before = database.confirmed_lsn(relay.slot)
     _insert(database, 1, 1)
     assert relay.stop() == 0
     assert database.confirmed_lsn(relay.slot) == before
