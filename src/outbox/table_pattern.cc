@@ -142,10 +142,14 @@ absl::Status AddByPattern(OutboxOptions& outbox,
                              FindByPattern(outbox, name));
     if (entry) outbox.tables.push_back(*std::move(entry));
   }
+  PutDroppedLast(outbox);
+  return absl::OkStatus();
+}
+
+void PutDroppedLast(OutboxOptions& outbox) {
   std::stable_partition(
       outbox.tables.begin(), outbox.tables.end(),
       [](const TableOptions& table) { return !table.is_dropped; });
-  return absl::OkStatus();
 }
 
 OutboxOptions WithoutExpansion(OutboxOptions outbox) {

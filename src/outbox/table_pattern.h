@@ -48,6 +48,9 @@ absl::StatusOr<std::optional<TableOptions>> FindByPattern(
 absl::Status AddByPattern(OutboxOptions& outbox,
                           std::span<const std::string> names);
 
+// Puts the tables that do not exist any more behind the others.
+void PutDroppedLast(OutboxOptions& outbox);
+
 // Without the tables that came by patterns.
 OutboxOptions WithoutExpansion(OutboxOptions outbox);
 

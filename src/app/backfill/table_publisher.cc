@@ -223,7 +223,7 @@ asio::awaitable<absl::Status> TablePublisher::PublishPortion(TableScan& scan,
   absl::Status status;
   for (size_t i = 0; i < rows && status.ok(); ++i) {
     const RowOrigin origin = asks_origin ? scan.Origin(i) : RowOrigin::kOwn;
-    status = co_await WaitWhilePaused();
+    if (!MaySend()) status = co_await WaitWhilePaused();
     if (status.ok()) status = co_await PublishRow(scan.Row(i), origin);
     if (status.ok() && IsCommitDue()) status = co_await Settle();
     NoteAcknowledged();
@@ -234,9 +234,8 @@ asio::awaitable<absl::Status> TablePublisher::PublishPortion(TableScan& scan,
 
 // What was sent is acknowledged, and with a ledger committed, before the wait.
 asio::awaitable<absl::Status> TablePublisher::WaitWhilePaused() {
-  if (!options_.may_send || options_.may_send()) co_return absl::OkStatus();
   WALPOST_CO_RETURN_IF_ERROR(co_await Settle());
-  while (!stopped_ && !options_.may_send()) co_await run_.Wait(kPause);
+  while (!stopped_ && !MaySend()) co_await run_.Wait(kPause);
   if (stopped_) co_return absl::CancelledError("told to end");
   co_return absl::OkStatus();
 }

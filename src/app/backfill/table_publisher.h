@@ -144,6 +144,7 @@ class TablePublisher {
   boost::asio::awaitable<absl::Status> OpenScan(TableScan& scan);
   boost::asio::awaitable<absl::Status> PublishPortion(TableScan& scan,
                                                       size_t rows);
+  bool MaySend() const { return !options_.may_send || options_.may_send(); }
   boost::asio::awaitable<absl::Status> WaitWhilePaused();
   boost::asio::awaitable<absl::Status> PublishRow(
       const pgoutput::TupleData& row, RowOrigin origin);

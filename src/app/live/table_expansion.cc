@@ -85,9 +85,7 @@ void NoteDropped(const std::vector<bool>& exists, const Names& recorded,
     table.is_dropped =
         !table.pattern.empty() && !exists[i] && !recorded.contains(table.name);
   }
-  std::stable_partition(
-      outbox.tables.begin(), outbox.tables.end(),
-      [](const TableOptions& table) { return !table.is_dropped; });
+  PutDroppedLast(outbox);
 }
 
 }  // namespace

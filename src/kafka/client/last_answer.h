@@ -1,7 +1,7 @@
 // LastAnswer: when a broker last answered a request of a client.
 //
-// Answers by which a connection begins (versions, SASL) do not count: a broker
-// that then rejects the credentials is none that answers.
+// Answers by which a connection begins (versions, SASL) do not count: the
+// broker may still reject the credentials.
 //
 // Set by librdkafka's threads, read by any.
 #pragma once
@@ -14,25 +14,21 @@
 #include <optional>
 
 #include "base/time.h"
+#include "kafka/client/response_observer.h"
 
 namespace walpost {
 
-class LastAnswer {
+class LastAnswer final : public ResponseObserver {
  public:
-  // Watches the client that is created with `conf`, which keeps what it needs.
+  // Watches the client that is created with `conf`.
   static std::shared_ptr<const LastAnswer> Watch(rd_kafka_conf_t* conf);
 
   // nullopt: none has answered yet.
   std::optional<MonotonicTime> at() const;
 
- private:
-  static rd_kafka_resp_err_t OnNew(rd_kafka_t* client, const rd_kafka_conf_t*,
-                                   void* self, char*, size_t);
-  static rd_kafka_resp_err_t OnResponse(rd_kafka_t*, int, const char*, int32_t,
-                                        int16_t api_key, int16_t, int32_t,
-                                        size_t, int64_t,
-                                        rd_kafka_resp_err_t error, void* self);
+  void OnResponse(int16_t api_key, rd_kafka_resp_err_t error) override;
 
+ private:
   std::atomic<MonotonicTime::rep> ticks_ = 0;  // 0: none
 };
 

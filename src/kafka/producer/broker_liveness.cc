@@ -25,14 +25,11 @@ void BrokerLiveness::OnStatistics(const ProducerStatistics& statistics,
   statistics_at_ = now;
 }
 
-size_t BrokerLiveness::brokers_up() const {
+void BrokerLiveness::OnTick(MonotonicTime now, const std::string& topic) {
   const std::optional<MonotonicTime> answered_at = answer_->at();
   const bool has_answered_since = answered_at && *answered_at > statistics_at_;
-  return has_answered_since ? std::max<size_t>(brokers_up_, 1) : brokers_up_;
-}
-
-void BrokerLiveness::OnTick(MonotonicTime now, const std::string& topic) {
-  if (brokers_up() == 0) return;
+  if (has_answered_since) brokers_up_ = std::max<size_t>(brokers_up_, 1);
+  if (brokers_up_ == 0) return;
   if (topic.empty()) {
     heard_at_ = now;
     return;

@@ -56,8 +56,9 @@ class BrokerLiveness {
     return std::max(heard_at_, answer_->at().value_or(MonotonicTime()));
   }
   // Brokers with an open connection, as of the last statistics; or one, that
-  // has answered since.
-  size_t brokers_up() const;
+  // has answered between them and the last tick. A client that is refused is
+  // refused at once, mostly before its first tick.
+  size_t brokers_up() const { return brokers_up_; }
 
  private:
   static constexpr std::chrono::seconds kAskAfter{3};
@@ -71,8 +72,8 @@ class BrokerLiveness {
   rd_kafka_t* client_;
   rd_kafka_queue_t* queue_;
   std::shared_ptr<const LastAnswer> answer_;
-  size_t brokers_up_ = 0;          // of the statistics,
-  std::vector<int32_t> nodes_up_;  // likewise,
+  size_t brokers_up_ = 0;
+  std::vector<int32_t> nodes_up_;  // of the statistics,
   MonotonicTime statistics_at_{};  // which are of this time
   std::set<int32_t> asked_;        // node ids; at most kMaxAsked
   MonotonicTime heard_at_{};       // by other signs than an answer

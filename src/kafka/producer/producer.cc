@@ -268,7 +268,7 @@ void Producer::StartTransactionOver() {
 
 SinkHealth Producer::Health() {
   SinkHealth health;
-  health.brokers_up = has_ticked_ ? liveness_.brokers_up() : 0;
+  health.brokers_up = liveness_.brokers_up();
   health.heard_at = liveness_.heard_at();
   health.trouble = connection_diagnosis_.advice();
   health.missing_topic = statistics_.unknown_topic;

@@ -160,8 +160,6 @@ class Producer final : public Sink {
   std::string expected_cluster_;
   AcknowledgementCheck acknowledgement_check_;
   bool closed_ = false;
-  // One that is refused is refused at once, and is not said to be connected.
-  bool has_ticked_ = false;
 };
 
 }  // namespace walpost

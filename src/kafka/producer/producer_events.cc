@@ -146,7 +146,6 @@ void Producer::WaitForTick() {
   tick_timer_.expires_after(kInterval);
   tick_timer_.async_wait([this](boost::system::error_code error) {
     if (error || closed_) return;
-    has_ticked_ = true;
     Tick();
     WaitForTick();
   });

@@ -19,24 +19,21 @@
 #include <cstdint>
 #include <memory>
 
+#include "kafka/client/response_observer.h"
+
 namespace walpost {
 
-class InDoubtRequests {
+class InDoubtRequests final : public ResponseObserver {
  public:
-  // Watches the client that is created with `conf`, which keeps what it needs.
+  // Watches the client that is created with `conf`.
   static std::shared_ptr<const InDoubtRequests> Watch(rd_kafka_conf_t* conf);
 
   // Stays true.
   bool any() const { return any_; }
 
- private:
-  static rd_kafka_resp_err_t OnNew(rd_kafka_t* client, const rd_kafka_conf_t*,
-                                   void* self, char*, size_t);
-  static rd_kafka_resp_err_t OnResponse(rd_kafka_t*, int, const char*, int32_t,
-                                        int16_t api_key, int16_t, int32_t,
-                                        size_t, int64_t,
-                                        rd_kafka_resp_err_t error, void* self);
+  void OnResponse(int16_t api_key, rd_kafka_resp_err_t error) override;
 
+ private:
   std::atomic<bool> any_ = false;
 };
 

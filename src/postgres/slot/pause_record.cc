@@ -32,6 +32,17 @@ std::string_view VerbOf(const PauseRecord& record) {
   return record.is_paused ? "pause" : "resume";
 }
 
+// Puts the record into a comment, and keeps the result in `changed`, for the
+// owner. The references outlive the change.
+CommentChange Put(std::string subject, const PauseRecord& record,
+                  std::string& changed) {
+  return [subject = std::move(subject), &record,
+          &changed](std::string_view comment) -> absl::StatusOr<std::string> {
+    changed = WithPause(comment, subject, record);
+    return changed;
+  };
+}
+
 }  // namespace
 
 asio::awaitable<absl::StatusOr<Found>> ReadPause(Connection& connection,
@@ -58,13 +69,8 @@ asio::awaitable<absl::Status> WritePause(Connection& connection,
       Found before, co_await ReadPause(connection, publication, slot));
   WALPOST_CO_ASSIGN_OR_RETURN(
       record.at, co_await TimeAfter(connection, std::move(before)));
-  const std::string subject = PauseSubject(slot);
   std::string changed;
-  const CommentChange change =
-      [&](std::string_view comment) -> absl::StatusOr<std::string> {
-    changed = WithPause(comment, subject, record);
-    return changed;
-  };
+  const CommentChange change = Put(PauseSubject(slot), record, changed);
   const absl::Status written =
       co_await ChangePublicationComment(connection, publication, change);
   const std::string sqlstate = SqlstateOf(written);
@@ -95,10 +101,7 @@ asio::awaitable<absl::Status> WriteTablePauses(Connection& connection,
         record.at, co_await TimeAfter(connection, std::move(before)));
     std::string changed;
     const CommentChange change =
-        [&](std::string_view comment) -> absl::StatusOr<std::string> {
-      changed = WithPause(comment, kPollingPauseSubject, record);
-      return changed;
-    };
+        Put(std::string(kPollingPauseSubject), record, changed);
     const absl::Status written =
         co_await ChangeTableComment(connection, table, change);
     if (written.ok()) continue;
