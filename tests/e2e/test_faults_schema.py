@@ -204,7 +204,6 @@ def test_p8_p9_p10_a_column_list_without_the_payload(
     relay = walpost(database, kafka, topics).run()
     with _load(outbox):
         _wait_more(database)
-        before = _ids(database)
         database.execute("alter publication walpost set table outbox "
                          "(id, aggregate_type, aggregate_id, sequence)")
         _wait_noticed(relay, "no column 'payload'", time.monotonic())

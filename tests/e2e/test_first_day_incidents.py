@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from harness import KafkaReader, Load, checkpoint_section, wait_until
+from harness import Load, checkpoint_section, wait_until
 from harness.first_day import mapped
 from harness.matrix import long_only
 from harness.remedies import run_printed_tool, tools

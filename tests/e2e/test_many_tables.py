@@ -4,6 +4,7 @@ few statements, however far Postgres is away."""
 import re
 import time
 
+import pytest
 
 _ONE_WAY_S = 0.0025  # of the network: a round trip takes 5 ms
 _TABLES = 1_000

@@ -14,7 +14,6 @@ import pytest
 from harness import KafkaReader, Postgres, wait_until
 from harness.polled import EVENTS, assert_delivered, events_sections
 from harness.sql_files import run_sql_file
-from harness.waiting import wait_until
 
 # Of the race; the long form of the suite has 10,000.
 _ROUNDS = int(os.environ.get("WALPOST_ROUNDS", "600"))

@@ -95,7 +95,7 @@ def test_p1_a_late_commit_stays_until_the_cursor_has_been_there(
         events, walpost, kafka, topics, reader):
     """It has the lowest place of all, and is the oldest by its own account."""
     relay = walpost(events, kafka, topics, **_sections()).run()
-    sent = _insert_and_send(events, relay, reader, topics, 10)
+    _insert_and_send(events, relay, reader, topics, 10)
     with events.transaction() as cursor:
         late = _insert(events, 1, "30 days", cursor)
         behind = _insert(events, 10)

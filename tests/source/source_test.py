@@ -7,6 +7,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2] / "src"
@@ -278,6 +279,16 @@ class FormTest(unittest.TestCase):
              *map(str, files("../tests")), *map(str, files("../bench"))],
             capture_output=True, text=True, check=False)
         self.assertEqual(ran.stderr, "")
+
+    def test_scripts_use_only_names_that_exist(self):
+        """A test file that does not load would be noticed an hour later."""
+        root = SOURCE.parent
+        scripts = [path for folder in ("tests", "bench", "scripts")
+                   for path in (root / folder).rglob("*.py")]
+        ran = subprocess.run(
+            [sys.executable, "-m", "pyflakes", *map(str, scripts)],
+            capture_output=True, text=True, check=False)
+        self.assertEqual(ran.stdout + ran.stderr, "")
 
 
 if __name__ == "__main__":

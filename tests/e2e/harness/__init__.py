@@ -62,6 +62,7 @@ __all__ = [
     "Walpost",
     "checkpoint_section",
     "judge",
+    "judge_once",
     "lsn",
     "note",
     "put_on_record",
