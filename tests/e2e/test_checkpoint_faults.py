@@ -167,6 +167,7 @@ def test_p1_the_topic_is_deleted_while_it_runs_and_while_it_does_not(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_p1_p5_the_topic_is_compacted(walpost, database, directory, topics,
                                       outbox):
     broker = Kafka(directory / "kafka", properties={

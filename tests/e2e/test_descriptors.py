@@ -11,7 +11,7 @@ import pytest
 
 from harness import KafkaReader, Outbox, wait_until
 from harness.exactly_once import once
-from harness.matrix import LONG, values
+from harness.matrix import LONG, pairs
 from harness.paths import walpost_binary
 from harness.process import Process
 from harness.stored import checkpoint_section
@@ -65,7 +65,9 @@ def _lose(case, relay, database, outbox):
     wait_until(lambda: _count(relay, "trying again in") > before, "a failure")
 
 
-@pytest.mark.parametrize("case", values(
+@pytest.mark.parametrize("case", pairs(
+    [{"store": "file", "lost": "producer"},
+     {"store": "transactions", "lost": "sessions"}],
     store=["none", "file", "postgres", "kafka", "transactions"],
     lost=["sessions", "producer"]), ids=str)
 def test_what_is_lost_at_the_limit_comes_back(

@@ -92,6 +92,7 @@ def test_p5_p10_the_brokers_lose_track_of_a_transaction(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_p1_p5_the_checkpoint_of_a_lost_transaction_is_not_committed(
         walpost, database, directory, outbox, topics):
     """It would cover events that were aborted: the next start skipped them."""

@@ -77,6 +77,7 @@ def test_p5_walpost_is_killed_at_random_points(walpost, database, kafka,
     assert _count_by_java(kafka, topic) == len(reader.read(topic))
 
 
+@pytest.mark.long
 def test_p5_it_is_told_to_stop_under_load(walpost, database, kafka, outbox,
                                           topics, dice):
     relay = walpost(database, kafka, topics, **_sections(topics)).run()
@@ -117,6 +118,7 @@ def test_p5_the_broker_is_killed(walpost, database, own_kafka, outbox, topics,
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_p5_brokers_are_killed_one_after_the_other(
         walpost, database, kafka_cluster, outbox, topics, dice):
     """So the coordinator of the transactions moves, too."""
@@ -134,6 +136,7 @@ def test_p5_brokers_are_killed_one_after_the_other(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_p5_a_suspended_instance_wakes_up_beside_its_successor(
         walpost, database, kafka, outbox, topics, dice):
     first = walpost(database, kafka, topics, **_sections(topics)).run()

@@ -207,6 +207,7 @@ def _park_and_release(relay, database, kafka, outbox, topic, key):
     assert said.returncode == 0, said.stderr + relay.log()
 
 
+@pytest.mark.long
 def test_the_rights_on_the_ids_of_stored_events(restricted, database, guarded,
                                                 outbox, topics):
     """`check` asks for them, and does not disturb who releases events."""

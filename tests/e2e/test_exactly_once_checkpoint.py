@@ -8,12 +8,12 @@ import pytest
 
 from harness import KafkaReader, Load, judge_once, wait_until
 from harness.exactly_once import once
-from harness.matrix import LONG
+from harness.matrix import LONG, long_only
 
 _COMMITTED = "walpost_kafka_transaction_records_total"
 
 
-@pytest.mark.parametrize("brokers", ["kafka", "strict_kafka"])
+@pytest.mark.parametrize("brokers", ["kafka", *long_only("strict_kafka")])
 def test_p5_the_checkpoint_topic_is_deleted(walpost, database, outbox, topics,
                                             dice, brokers, request):
     """The events are still in their topics: nobody has to recover them.

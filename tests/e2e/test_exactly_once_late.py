@@ -11,14 +11,14 @@ import pytest
 
 from harness import KafkaReader, Load, judge, judge_once, wait_until
 from harness.exactly_once import once
-from harness.matrix import LONG
+from harness.matrix import LONG, long_only
 from harness.poisoned import POISON_LIMIT
 from harness.request_proxy import (ADD_PARTITIONS_TO_TXN, END_TXN,
                                    INIT_PRODUCER_ID, PRODUCE)
 
 
-@pytest.mark.parametrize("late", [END_TXN, ADD_PARTITIONS_TO_TXN, PRODUCE],
-                         ids=["end", "add", "produce"])
+@pytest.mark.parametrize("late", [END_TXN, *long_only(
+    ADD_PARTITIONS_TO_TXN, PRODUCE)])
 def test_p5_a_request_comes_late_into_the_next_transaction(
         walpost, database, way, outbox, topics, dice, late):
     broker, proxy = way

@@ -90,6 +90,7 @@ def test_p1_p2_p3_p10_cut_and_healed(relay, links, link, kafka, outbox):
     _judge(outbox, kafka, relay)
 
 
+@pytest.mark.long
 def test_p1_p2_p3_p10_cut_off_from_everything(relay, links, kafka, outbox):
     def heal():
         for proxy in links.values():
@@ -116,7 +117,8 @@ def test_p1_p2_p3_connections_are_reset(relay, links, link, kafka, outbox):
     _judge(outbox, kafka, relay)
 
 
-@pytest.mark.parametrize("link", ["postgres", *long_only("kafka")])
+@pytest.mark.long
+@pytest.mark.parametrize("link", ["postgres", "kafka"])
 def test_p1_p2_p3_p10_half_open_connections(relay, links, link, kafka,
                                             outbox):
     """A firewall forgets the connections: they are silent for ever."""

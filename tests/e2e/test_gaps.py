@@ -11,7 +11,7 @@ import pytest
 
 from harness import (Checker, KafkaReader, Outbox, checkpoint_section,
                      wait_until)
-from harness.matrix import pairs, values
+from harness.matrix import pairs, thinned, values
 
 
 _ROWS = 40
@@ -52,7 +52,7 @@ _RESTORES = values(
     unless=lambda case: case["store"] == "none" and case["state"] == "stopped")
 
 
-@pytest.mark.parametrize("case", _RESTORES, ids=str)
+@pytest.mark.parametrize("case", thinned(_RESTORES, 2), ids=str)
 def test_p1_p9_a_restored_snapshot_is_held(
         walpost, own_postgres, own_database, kafka, topics, directory, case):
     outbox = Outbox(own_database, topics)
@@ -458,6 +458,7 @@ def test_p1_p9_a_topic_that_was_deleted_and_that_the_broker_makes_again(
     _judge(outbox, kafka, topics)
 
 
+@pytest.mark.long
 def test_p9_a_topic_that_is_made_again_while_nothing_goes_there(
         walpost, database, kafka, outbox, topics, directory):
     topic = topics + "order"

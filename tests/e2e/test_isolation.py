@@ -136,6 +136,7 @@ def test_p3_two_topics_are_missing(make, database, kafka, outbox, topics):
     assert relay.verb("verify").returncode == 0
 
 
+@pytest.mark.long
 def test_kills_lose_and_reorder_nothing_that_waits_for_the_topic(
         make, database, kafka, outbox, topics):
     broken = topics + "broken"

@@ -88,8 +88,8 @@ def test_p1_p3_p5_walpost_is_killed_while_a_topic_is_isolated_and_drained(
          once=guarantee == "exactly_once")
 
 
-@pytest.mark.parametrize("guarantee", ["at_least_once", *long_only(
-    "exactly_once")])
+@pytest.mark.long
+@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
 def test_p1_p3_p5_a_standby_takes_over_an_isolated_topic(
         make, database, kafka, outbox, topics, dice, guarantee):
     """Also from one that is suspended in the middle of it, and wakes up."""

@@ -46,7 +46,8 @@ def _assert_delivered(kafka, topics, peak):
     assert peak < _MOST_MEMORY, f"{peak >> 20} MiB resident"
 
 
-@pytest.mark.parametrize("strategy", ["lease", *long_only("lock", "cursor")])
+@pytest.mark.long
+@pytest.mark.parametrize("strategy", ["lease", "lock", "cursor"])
 def test_p6_large_rows_are_polled(walpost, database, kafka, topics, strategy):
     if strategy == "cursor":
         database.execute(EVENTS)
@@ -70,6 +71,7 @@ def test_p6_large_rows_are_polled(walpost, database, kafka, topics, strategy):
     _assert_delivered(kafka, topics, relay.peak_memory_bytes())
 
 
+@pytest.mark.long
 def test_p6_large_rows_are_in_a_snapshot(walpost, database, kafka, outbox,
                                          topics):
     _fill(database, "outbox")

@@ -278,6 +278,7 @@ def test_records_are_called_back_when_a_lease_cannot_be_renewed(
              most_duplicates=20)
 
 
+@pytest.mark.long
 def test_an_outage_of_kafka_costs_no_attempt(
         database, walpost, own_kafka, topics):
     polled = PolledOutbox(database)

@@ -176,7 +176,8 @@ def _has_replayed(standby, position):
         return lsn(cursor.fetchone()[0]) >= position
 
 
-@pytest.mark.parametrize("store", ["postgres", *long_only("none")])
+@pytest.mark.long
+@pytest.mark.parametrize("store", ["postgres", "none"])
 def test_p1_p2_p9_one_that_comes_back_after_another_followed(
         walpost, make_pair, major_17, kafka, topics, store):
     """What it remembers is of the old timeline, and the slot has moved on."""

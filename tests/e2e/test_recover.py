@@ -204,6 +204,7 @@ def test_p9_recover_after_the_slot_was_lost(walpost, directory, kafka, topics,
         server.close()
 
 
+@pytest.mark.long
 def test_p9_recover_can_start_over_after_a_crash(walpost, database, kafka,
                                                  outbox, topics):
     relay = walpost(database, kafka, topics).run()

@@ -186,6 +186,7 @@ def test_a_wrong_secret_of_the_client(walpost, database, outbox, topics, secured
     assert "a-secret" not in relay.log() + checked.stdout
 
 
+@pytest.mark.long
 def test_the_token_endpoint_is_away(walpost, database, outbox, topics, secured,
                                     authority, endpoint):
     """At the start, and later."""

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from harness import (Authority, KafkaReader, SecuredPostgres, wait_until)
+from harness import Authority, KafkaReader, SecuredPostgres, wait_until
+from harness.matrix import long_only
 
 
 _PASSWORD = "a-secret, with 'quotes' \\ and spaces"
@@ -292,7 +293,7 @@ def _works(relay, database, outbox):
     assert _sessions(database).keys() >= {"stream", "side", "checkpoint", "guard"}
 
 
-@pytest.mark.parametrize("how", ["file", "passfile", "command"])
+@pytest.mark.parametrize("how", ["command", *long_only("file", "passfile")])
 def test_a_changed_password_is_taken_up(
         walpost, admitted, outbox, kafka, topics, rotated, authority, directory,
         how):

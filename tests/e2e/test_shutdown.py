@@ -112,6 +112,7 @@ def test_p10_second_signal_ends_at_once(walpost, database, own_kafka, outbox,
     judge(outbox, own_kafka, relay)
 
 
+@pytest.mark.long
 def test_p10_postgres_fast_shutdown_while_kafka_is_frozen(
         walpost, own_postgres, own_database, own_kafka, topics, small_window):
     outbox = Outbox(own_database, topics)
@@ -125,6 +126,7 @@ def test_p10_postgres_fast_shutdown_while_kafka_is_frozen(
     judge(outbox, own_kafka, relay)
 
 
+@pytest.mark.long
 def test_slow_kafka_does_not_cost_the_connection(
         walpost, database, own_kafka, outbox, topics, small_window):
     relay = walpost(database, own_kafka, topics, delivery=small_window,

@@ -103,6 +103,7 @@ def test_p1_p3_p5_it_is_killed_in_the_snapshot(walpost, database, kafka,
     judge_once(outbox, kafka, relay)
 
 
+@pytest.mark.long
 def test_p5_postgres_loses_its_connections(walpost, database, kafka, outbox,
                                            topics, dice):
     _fill(outbox, 5000)
@@ -136,6 +137,7 @@ def test_p5_the_broker_is_killed(walpost, database, own_kafka, outbox, topics,
     judge_once(outbox, own_kafka, relay)
 
 
+@pytest.mark.long
 def test_p5_one_that_is_suspended_wakes_up(walpost, database, kafka, outbox,
                                            topics):
     """Its connection is gone, and with it the lock; another has gone on."""
@@ -260,6 +262,7 @@ def test_p5_the_checkpoint_topic_is_deleted(walpost, database, strict_kafka,
     judge_once(outbox, strict_kafka, relay)
 
 
+@pytest.mark.long
 def test_p7_the_brokers_are_away_for_longer_than_a_take_over(
         walpost, database, own_kafka, outbox, topics):
     _fill(outbox, 100)

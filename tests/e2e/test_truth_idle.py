@@ -235,6 +235,7 @@ def test_p10_a_standby_shows_no_lag(walpost, database, kafka, outbox, topics):
     assert [first.metric(name) for name in stream] == [None] * 3
 
 
+@pytest.mark.long
 def test_p10_a_start_and_a_verb_that_postgres_does_not_answer_say_so(
         walpost, database, kafka, outbox, topics):
     # pylint: disable=unused-argument

@@ -211,6 +211,7 @@ def test_while_it_runs(walpost, database, kafka, outbox, topics):
     assert set(_counts(report)) <= {"not_in_table", "newer"}
 
 
+@pytest.mark.long
 def test_p6_many_rows_need_little_memory(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics).run()

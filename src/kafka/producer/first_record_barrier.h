@@ -32,6 +32,8 @@ class FirstRecordBarrier {
     return partitions > 0 && started_ == partitions;
   }
 
+  bool AnyStarted() const { return started_ > 0; }
+
   // True if a record may be produced to this partition now. If not, ask again
   // after the next report.
   bool MayProduce(int32_t partition) const;

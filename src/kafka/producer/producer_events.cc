@@ -187,9 +187,8 @@ void Producer::HandleDeliveryReport(const rd_kafka_message_t& message,
   const auto sequence = reinterpret_cast<Sequence>(message._private);
   Topic& topic = Topic::Of(message);
   const bool acknowledged = message.err == RD_KAFKA_RESP_ERR_NO_ERROR;
-  // Only a partition that the record names has a number.
   const bool is_nowhere = message.err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION &&
-                          message.partition >= 0;
+                          topic.LacksNamedPartition();
   absl::Status status =
       acknowledged ? acknowledgement_check_.Check(message)
       : is_nowhere

@@ -58,11 +58,18 @@ class Topic {
   // The record was accepted.
   void OnProduced(const Record& record, Sequence sequence) {
     has_records_ = true;
+    names_partitions_ |= record.partition.has_value();
     if (MayStart(record)) starts_.OnProduced(PartitionOf(record), sequence);
   }
   // librdkafka knows no such partition. True: neither do the brokers, as of a
   // moment ago. False: they are asked; try again.
   bool IsPartitionMissing(rd_kafka_t* client, MonotonicTime now);
+  // What a report "unknown partition" means. True: the record has named one that
+  // the topic lacks: it was queued before librdkafka knew the topic. False: the
+  // topic has lost the partition since, with all that was in it.
+  bool LacksNamedPartition() const {
+    return names_partitions_ && !starts_.AnyStarted();
+  }
   // Reports for this topic, including records without a key.
   void OnAcknowledged(int32_t partition, Sequence sequence) {
     starts_.OnAcknowledged(partition, sequence);
@@ -95,6 +102,7 @@ class Topic {
   std::atomic<int32_t> partitions_ = 0;
   FirstRecordBarrier starts_;
   bool has_records_ = false;
+  bool names_partitions_ = false;
   std::optional<MonotonicTime> asked_at_;  // for the number of partitions
   PartitionOffsets& offsets_;
 };
