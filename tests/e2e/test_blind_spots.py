@@ -9,6 +9,7 @@ import pytest
 from harness import (KafkaReader, put_on_record, read_birth, run_sql_file,
                      wait_until)
 from harness.birth import LONG_AGO
+from harness.matrix import long_only
 
 
 _TABLE = """create table {0} (
@@ -43,7 +44,7 @@ def _wait_gap(relay, words, code="coverage_changed"):
     relay.wait_unready(rf"\[{code}\].*{words}", 20)
 
 
-@pytest.mark.parametrize("store", ["none", "file"])
+@pytest.mark.parametrize("store", ["none", *long_only("file")])
 def test_p9_p11_a_table_is_left_out_for_a_run(
         walpost, database, kafka, topics, directory, store):
     database.execute(_TABLE.format("a") + _TABLE.format("b"))

@@ -11,6 +11,7 @@ import pytest
 from harness import (Database, KafkaReader, Outbox, Postgres,
                      checkpoint_section, wait_until)
 from harness.lsn import lsn
+from harness.matrix import long_only
 
 
 def _write(outbox, name, count=10):
@@ -36,7 +37,7 @@ def close_at_end():
 
 # ---- A snapshot of the volume is started beside the server that it was taken of.
 
-@pytest.mark.parametrize("store", ["none", "kafka"])
+@pytest.mark.parametrize("store", ["kafka", *long_only("none")])
 def test_p1_p9_a_clone_and_its_original_both_run(
         walpost, own_postgres, own_database, kafka, topics, directory,
         close_at_end, store):
@@ -120,8 +121,8 @@ def _value(server, sql, *parameters, database=None):
             return cursor.fetchone()[0]
 
 
-@pytest.mark.parametrize("store", ["none", "file"])
-@pytest.mark.parametrize("state", ["running", "stopped"])
+@pytest.mark.parametrize("store, state", [("none", "stopped"), *long_only(
+    ("none", "running"), ("file", "running"), ("file", "stopped"))])
 def test_p1_p9_a_slot_that_patroni_keeps_on_a_standby(
         walpost, kafka, topics, directory, close_at_end, store, state):
     """A permanent slot: its files are copied once, then it is advanced to what
@@ -183,7 +184,7 @@ def _make_slot(standby, primary, name):
         making.join(0.2)
 
 
-@pytest.mark.parametrize("store", ["none", "file"])
+@pytest.mark.parametrize("store", ["none", *long_only("file")])
 def test_p9_a_slot_that_was_made_on_a_standby_ahead_of_us(
         walpost, major_17, kafka, topics, directory, close_at_end, store):
     primary, standby = _pair(directory, close_at_end, bin_dir=major_17)

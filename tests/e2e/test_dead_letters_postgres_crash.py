@@ -146,8 +146,8 @@ def test_p1_p2_p5_walpost_is_killed_while_letters_are_stored_and_retried(
     assert relay.stop() == 0
 
 
-@pytest.mark.parametrize("guarantee", ["exactly_once", *long_only(
-    "at_least_once")])
+@pytest.mark.long
+@pytest.mark.parametrize("guarantee", ["exactly_once", "at_least_once"])
 def test_p1_p2_p5_a_standby_takes_over_the_letters(
         walpost, database, kafka, outbox, topics, dice, sections, guarantee):
     """Also from one that is suspended in the middle of it, and wakes up."""

@@ -1,9 +1,12 @@
 """delivery.guarantee: exactly_once, and events that Kafka does not take."""
 
+import pytest
+
 from harness import KafkaReader, judge_once, wait_until
 from harness.exactly_once import once
 
 
+@pytest.mark.long
 def test_events_before_a_missing_topic_are_committed(
         walpost, database, strict_kafka, outbox, topics):
     strict_kafka.create_topic(topics + "order", 2)

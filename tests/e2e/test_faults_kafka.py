@@ -42,6 +42,7 @@ def _wait_flow(relay, seconds=30):
     return time.monotonic() - begun
 
 
+@pytest.mark.long
 def test_p1_p3_p10_brokers_are_restarted_one_by_one(
         relay, kafka_cluster, outbox, topics):
     """Two in an orderly way, which nobody may notice, and one by kill -9."""

@@ -102,6 +102,7 @@ def test_p1_p2_p3_an_open_transaction_outlives_confirmations_and_walpost(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_p1_p2_p6_p10_a_big_transaction(walpost, database, kafka, outbox,
                                         reader, topics):
     relay = walpost(database, kafka, topics).run()

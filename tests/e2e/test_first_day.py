@@ -179,6 +179,7 @@ def test_p5_to_exactly_once_and_back(install, topics, dice):
     assert verify(day.relay, "--fail-on-duplicates")["clean"]
 
 
+@pytest.mark.long
 def test_p9_back_to_exactly_once_by_the_wrong_way(install, topics):
     """The checkpoint has fallen behind: that is a gap, and recover ends it."""
     sections = once(topics)
@@ -238,6 +239,7 @@ def test_p10_sighup_says_what_it_takes_up(install, topics):
 
 # ---- Another owner of the publication.
 
+@pytest.mark.long
 def test_p9_another_owner_is_no_gap(install, database):
     day = install().start()
     day.write("key-1", 3)

@@ -4,6 +4,8 @@ read committed records. walpost says so (P10)."""
 import re
 import time
 
+import pytest
+
 from harness import KafkaReader, Load, judge_once, note, verify, wait_until
 from harness.exactly_once import once
 from harness.kafka_java import run_tool
@@ -52,6 +54,7 @@ def test_p10_a_transaction_of_another_program_hides_records(
     judge_once(outbox, kafka, relay, at_least=2)
 
 
+@pytest.mark.long
 def test_p10_brokers_that_do_not_answer_hide_nothing(
         walpost, database, own_kafka, outbox, topics):
     relay = walpost(database, own_kafka, topics, **_sections(topics)).run()

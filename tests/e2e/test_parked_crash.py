@@ -60,8 +60,8 @@ def test_p1_p3_p5_walpost_is_killed_while_keys_are_parked_and_released(
     assert relay.stop() == 0
 
 
-@pytest.mark.parametrize("guarantee", ["at_least_once", *long_only(
-    "exactly_once")])
+@pytest.mark.long
+@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
 def test_p1_p3_p5_a_standby_takes_over_parked_keys(
         walpost, database, kafka, outbox, topics, dice, sections, order_topic,
         guarantee):

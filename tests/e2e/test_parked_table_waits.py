@@ -86,9 +86,7 @@ _TROUBLES = {"locked": _Locked, "unconfirmed": _Unconfirmed, "slow": _Slow}
 
 
 _SAMPLE = [
-    {"trouble": "locked", "action": "park", "guarantee": "exactly_once"},
-    {"trouble": "unconfirmed", "action": "dead_letter",
-     "guarantee": "at_least_once"},
+    {"trouble": "locked", "action": "dead_letter", "guarantee": "exactly_once"},
     {"trouble": "slow", "action": "park", "guarantee": "at_least_once"}]
 
 

@@ -410,6 +410,7 @@ def test_a_failover_slot_has_a_guard_slot_that_fails_over(
         server.close()
 
 
+@pytest.mark.long
 def test_p6_a_big_window_needs_little_memory(walpost, database, kafka, outbox,
                                              topics):
     relay = walpost(database, kafka, topics, replay={"window": "1GiB"}).run()

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from harness import KafkaReader, note
+from harness.matrix import long_only
 from harness.polled import EVENTS, PolledOutbox, events_sections
 from harness.waiting import wait_until
 
@@ -171,7 +172,7 @@ def _load(database, insert, stop, written):
                 written.update(ids)
 
 
-@pytest.mark.parametrize("strategy", ["claim", "cursor"])
+@pytest.mark.parametrize("strategy", ["cursor", *long_only("claim")])
 def test_p1_run_prunes_beside_the_load_while_kafka_comes_and_goes(
         database, walpost, own_kafka, topics, strategy):
     retention = {"keep": "1s", "interval": "1s", "batch_rows": 50,
