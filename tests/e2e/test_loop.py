@@ -25,12 +25,12 @@ def held(directory):
 
 
 def _answers(relay):
-    """It is alive, and says so within a second."""
+    """It is alive, and says so soon: what hangs does so until it is released."""
     begun = time.monotonic()
     code, text = relay.get("/healthz")
     seconds = time.monotonic() - begun
     assert code == 200, text
-    assert seconds < 1, f"/healthz took {seconds:.1f} s"
+    assert seconds < 3, f"/healthz took {seconds:.1f} s"
     return True
 
 
