@@ -6,6 +6,7 @@ those that harm Kafka share another, one after the other. In a run of the whole
 suite, all files share the Kafka of with_kafka.py.
 """
 
+import collections
 import contextlib
 import os
 import pathlib
@@ -43,12 +44,20 @@ def pytest_runtest_makereport():
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leaves out what is marked as long, but for a long run."""
-    left_out = [item for item in items
-                if not LONG and item.get_closest_marker("long")]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+    """Leaves out what only a long run has."""
+    if LONG:
+        return
+    seen = collections.Counter()
+    left_out = []
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        sample = item.get_closest_marker("sample")
+        is_of_sample = not sample or seen[test] % sample.args[0] == 0
+        seen[test] += 1
+        if item.get_closest_marker("long") or not is_of_sample:
+            left_out.append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_terminal_summary(terminalreporter):

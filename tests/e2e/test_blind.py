@@ -10,7 +10,6 @@ import psycopg2
 import pytest
 
 from harness import Outbox, wait_until
-from harness.matrix import thinned
 
 _SIDE = ("select pid from pg_stat_activity where application_name like "
          "'walpost:%%:side' and datname = %s")
@@ -96,7 +95,8 @@ _CAUSES = {
 }
 
 
-@pytest.mark.parametrize("cause", thinned(_CAUSES, 3))
+@pytest.mark.parametrize("cause", _CAUSES)
+@pytest.mark.sample(3)
 def test_p10_who_cannot_see_is_degraded(walpost, own_postgres, kafka, topics,
                                         cause):
     own_postgres.stop()

@@ -39,6 +39,7 @@ def _judge(outbox, broker, topics, capsys):
     return checker
 
 
+@pytest.mark.sample(3)
 def test_p5_a_clean_end_sends_nothing_again(walpost, database, kafka, outbox,
                                             topics, store, capsys):
     relay = walpost(database, kafka, topics, checkpoint=store).run()
@@ -176,6 +177,7 @@ def test_p9_a_slot_that_somebody_advanced(walpost, database, kafka, outbox,
 @pytest.mark.parametrize("kind, guarantee", [
     ("file", "at_least_once"), ("kafka", "at_least_once"),
     ("kafka", "exactly_once")])
+@pytest.mark.sample(3)
 def test_p9_another_cluster(walpost, database, own_database, kafka, topics,
                             directory, kind, guarantee):
     """Two databases share a checkpoint and the name of a slot: the second one
@@ -268,6 +270,7 @@ def test_a_damaged_checkpoint_is_refused(walpost, database, kafka, outbox,
     assert database.confirmed_lsn(database.name) == confirmed
 
 
+@pytest.mark.sample(3)
 def test_standby_goes_on_from_the_checkpoint_of_the_first(
         walpost, database, kafka, outbox, topics, store, capsys):
     if store["store"] == "file":

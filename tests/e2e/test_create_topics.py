@@ -112,6 +112,7 @@ _STORED = {
 
 @pytest.mark.parametrize("case", values(
     verb=list(_STORED), guarantee=["at_least_once", "exactly_once"]), ids=str)
+@pytest.mark.sample(2)
 def test_stored_events_have_their_topic_made(
         walpost, database, strict, outbox, topics, case):
     verb, guarantee = case["verb"], case["guarantee"]

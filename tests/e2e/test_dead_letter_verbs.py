@@ -284,6 +284,7 @@ def test_p3_two_retries_at_once_and_a_record_that_is_rejected(
 
 
 @pytest.mark.parametrize("verb", ["retry", *long_only("discard")])
+@pytest.mark.long
 def test_p1_brokers_that_freeze_end_the_command(walpost, database, own_kafka,
                                                 outbox, topics, verb):
     """It says so, and what it had not done can be done later, once."""

@@ -90,6 +90,7 @@ _HALVES = [r'{"text": "cut \ud83d"}', r'{"text": "\ude00 end"}',
 
 @pytest.mark.parametrize("as_type", ["text", "json"])
 @pytest.mark.parametrize("half", _HALVES)
+@pytest.mark.sample(4)
 def test_half_an_emoji_is_refused_in_the_transaction(emitting, reader, topics,
                                                      half, as_type):
     """No parser of a consumer reads it, nor does walpost's."""
@@ -110,6 +111,7 @@ def test_half_an_emoji_is_refused_in_the_transaction(emitting, reader, topics,
     '{"n": ' + "9" * 400 + "}", '{"n": 1e' + "9" * 20 + "}",
     "[" * 2000 + "]" * 2000, '{"a":' * 2000 + "1" + "}" * 2000, "null", '""'],
     ids=lambda payload: payload[:20])
+@pytest.mark.sample(3)
 def test_what_json_takes_goes_out_byte_for_byte(emitting, reader, topics,
                                                 payload):
     emitting.execute("select public.outbox_emit('order', 'k', 'T', %s::text)",

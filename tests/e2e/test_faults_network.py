@@ -75,6 +75,7 @@ def _stuck_and_well_again(relay, pattern, mend, noticed=12, recovered=30):
 
 
 @pytest.mark.parametrize("link", _LINKS)
+@pytest.mark.sample(2)
 def test_p1_p2_p3_p10_cut_and_healed(relay, links, link, kafka, outbox):
     with _load(outbox, 1):
         for seconds in (0.3, 2):

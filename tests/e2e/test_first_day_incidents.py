@@ -10,7 +10,7 @@ import pytest
 
 from harness import Load, checkpoint_section, wait_until
 from harness.first_day import mapped
-from harness.matrix import long_only, thinned
+from harness.matrix import long_only
 from harness.remedies import run_printed_tool, tools
 from harness.sections import laid_over
 
@@ -47,7 +47,8 @@ _OUTAGES = {
 }
 
 
-@pytest.mark.parametrize("outage", thinned(_OUTAGES, 2))
+@pytest.mark.parametrize("outage", _OUTAGES)
+@pytest.mark.sample(2)
 def test_p1_p10_kafka_is_away(install, kafka, dice, outage):
     harm, words = _OUTAGES[outage]
     day = install().start()

@@ -11,7 +11,7 @@ import pytest
 
 from harness import (Checker, KafkaReader, Outbox, checkpoint_section,
                      wait_until)
-from harness.matrix import pairs, thinned, values
+from harness.matrix import pairs, values
 
 
 _ROWS = 40
@@ -52,7 +52,8 @@ _RESTORES = values(
     unless=lambda case: case["store"] == "none" and case["state"] == "stopped")
 
 
-@pytest.mark.parametrize("case", thinned(_RESTORES, 2), ids=str)
+@pytest.mark.parametrize("case", _RESTORES, ids=str)
+@pytest.mark.sample(2)
 def test_p1_p9_a_restored_snapshot_is_held(
         walpost, own_postgres, own_database, kafka, topics, directory, case):
     outbox = Outbox(own_database, topics)

@@ -61,6 +61,7 @@ def _refused(relay):
     "for table outbox (id, aggregate_type, type, payload, aggregate_id) with "
     "(publish = 'insert')"], ids=["stored", "list"])
 @pytest.mark.parametrize("sections", [{}, _NAMED], ids=["usual", "named"])
+@pytest.mark.sample(2)
 def test_a_stored_column_that_is_published_is_one_as_all_others(
         walpost, database_18, kafka, topics, published, sections):
     database_18.execute(_TABLE.format(kind="stored"))

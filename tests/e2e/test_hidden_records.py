@@ -27,6 +27,7 @@ def _hidden_for(relay):
     return relay.metric("walpost_hidden_records_seconds")
 
 
+@pytest.mark.long
 def test_p10_a_transaction_of_another_program_hides_records(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics, **_sections(topics)).run()

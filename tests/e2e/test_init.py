@@ -142,6 +142,7 @@ def _init(relay, login, *words):
 @pytest.mark.parametrize("case", values(
     login=list(_LOGINS), configuration=list(_CONFIGURATIONS),
     before=("nothing", "a table", "a publication", "a slot")), ids=str)
+@pytest.mark.sample(2)
 def test_the_role_of_run_has_what_it_needs(
         walpost, debian, shop, kafka, topics, directory, case):
     if case["before"] != "nothing":

@@ -206,6 +206,7 @@ def _parts(case):
 
 
 @pytest.mark.parametrize("case", covering(_cases(), _parts), ids=_name)
+@pytest.mark.sample(2)
 def test_a_verb_has_the_operations_that_it_needs_and_no_more(
         walpost, database, outbox, topics, guarded, names, case):
     verb, store, left_out = case

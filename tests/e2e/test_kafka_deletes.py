@@ -226,6 +226,7 @@ def deleted(request, shop):
     return shop
 
 
+@pytest.mark.sample(2)
 def test_what_kafka_has_deleted_is_expired_and_not_missing(deleted):
     gone = deleted.gone()
     assert gone > 0
@@ -240,6 +241,7 @@ def test_what_kafka_has_deleted_is_expired_and_not_missing(deleted):
     assert re.search(r"\d+ expired: no longer in Kafka", said.stdout)
 
 
+@pytest.mark.sample(2)
 def test_recover_sends_only_what_was_lost(deleted):
     before = len(deleted.records())
     deleted.lose_the_slot()

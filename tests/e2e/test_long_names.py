@@ -43,6 +43,7 @@ def _pair(walpost, shop, kafka, topics, slot):
 
 
 @pytest.mark.parametrize("length", [60, 63, *long_only(10, 33, 34, 54, 55, 56)])
+@pytest.mark.sample(2)
 def test_p9_a_standby_takes_over_and_gives_back(walpost, shop, kafka, topics,
                                                 length):
     outbox = Outbox(shop, topics)

@@ -55,6 +55,7 @@ def _wait_read(broker, topic, event):
 
 
 @pytest.mark.parametrize("verb", ["release", *long_only("discard")])
+@pytest.mark.sample(2)
 def test_released_events_go_out(walpost, database, behind, modest, topics, verb):
     broker, _ = behind
     broker.create_topic(topics + "order", 2)
@@ -80,6 +81,7 @@ def test_released_events_go_out(walpost, database, behind, modest, topics, verb)
                lambda: f"nothing parked: {relay.get('/readyz')}")
 
 
+@pytest.mark.sample(2)
 def test_isolated_events_go_out(walpost, database, behind, modest, topics):
     broker, _ = behind
     broker.create_topic(topics + "order", 2)

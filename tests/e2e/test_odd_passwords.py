@@ -102,6 +102,7 @@ def test_a_variable_with_the_whole_conninfo_stays_as_it_is(
     "Pie1 host=", "[Pie1", "Pie1:Pie2"])
 @pytest.mark.parametrize("form", ["uri", "keywords"])
 @pytest.mark.parametrize("place", ["file", *long_only("env")])
+@pytest.mark.sample(3)
 def test_no_piece_of_a_password_is_printed(walpost, database, kafka, topics,
                                            password, form, place):
     conninfo = (_uri(database, f"walpost:{password}@") if form == "uri"

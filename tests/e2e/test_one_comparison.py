@@ -99,6 +99,7 @@ _IDS = {
 
 
 @pytest.mark.parametrize("kind", _IDS)
+@pytest.mark.sample(2)
 def test_odd_ids(walpost, database, kafka, topics, directory, kind):
     """Each is found by verify, and by replay --ids as it was sent."""
     id_type, values = _IDS[kind]

@@ -47,6 +47,7 @@ class At:
 
 
 @pytest.mark.parametrize("way", ["closed", "silent", "name"])
+@pytest.mark.sample(2)
 def test_check_names_the_address_that_a_broker_gives(
         walpost, database, advertised, topics, way):
     bootstrap, address = advertised[way]

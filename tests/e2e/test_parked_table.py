@@ -314,6 +314,7 @@ def _narrow(kafka, topics, limit):
     guarantee=["at_least_once", "exactly_once"],
     unless=lambda case: case["lost"] == "DELETE" and
     case["sent"] == "letter"), ids=str)
+@pytest.mark.sample(2)
 def test_p5_what_cannot_be_marked_is_not_sent_again_and_again(
         make, database, kafka, outbox, topics, case):
     """The role loses a right on the table, or a trigger rejects the mark; an

@@ -169,12 +169,12 @@ def test_p9_a_gap_is_shown_over_the_pause(walpost, database, kafka, outbox,
     database.wait_slot_inactive(database.name)
     database.execute("select pg_drop_replication_slot(%s)", (database.name,))
     relay.start()
-    text = relay.wait_unready(r"stuck: \[slot_missing\]")
-    assert "also: paused by alice" in text
+    relay.wait_unready(r"stuck: \[slot_missing\].*also: paused by alice")
     assert relay.metric("walpost_paused") == 1
 
 
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
+@pytest.mark.sample(2)
 def test_p10_a_shutdown_of_postgres_is_not_held_up(
         mode, walpost, own_postgres, own_database, kafka, topics):
     outbox = Outbox(own_database, topics)
@@ -248,6 +248,7 @@ def test_a_record_that_vanishes_or_is_not_seen_does_not_resume(
     assert _count(kafka, topics) == 1
 
 
+@pytest.mark.long
 def test_p5_exactly_once_is_paused_in_the_middle_of_a_transaction(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics,
@@ -302,6 +303,7 @@ def _polled(strategy, database):
 
 
 @pytest.mark.parametrize("strategy", ["claim", "locks", "delete", "cursor"])
+@pytest.mark.sample(2)
 def test_p3_p5_polled_rows_wait_in_their_table(strategy, walpost, database,
                                                kafka, topics, reader):
     sections, table, insert, expected = _polled(strategy, database)

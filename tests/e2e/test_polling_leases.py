@@ -73,6 +73,7 @@ def _assert_all(polled, kafka, topics, most_duplicates=0):
 
 
 @pytest.mark.parametrize("column", ["locked_until", "heartbeat_at"])
+@pytest.mark.sample(2)
 def test_a_statement_that_comes_too_late_leaves_anothers_rows_alone(
         stall, database, own_kafka, topics, column):
     polled, _, relay = stall(column, "4s")

@@ -74,6 +74,7 @@ _HOW = {"claim with a lease": ("claim", _STATE),
 
 
 @pytest.mark.parametrize("how", _HOW)
+@pytest.mark.sample(3)
 def test_two_pollers_publish_all_partitions_in_the_order_of_an_aggregate(
         days, walpost, kafka, topics, reader, how):
     sections = _sections(*_HOW[how])
@@ -92,6 +93,7 @@ def test_two_pollers_publish_all_partitions_in_the_order_of_an_aggregate(
 
 
 @pytest.mark.parametrize("how", _HOW)
+@pytest.mark.sample(3)
 def test_a_crash_repeats_rows_of_any_partition_and_loses_none(
         days, walpost, kafka, topics, reader, how):
     relay = walpost(days, kafka, topics, **_sections(*_HOW[how]))

@@ -41,6 +41,7 @@ def test_a_shutdown_settles_what_is_in_flight(
 
 
 @pytest.mark.parametrize("strategy", ["claim", "locks", "delete", "cursor"])
+@pytest.mark.sample(2)
 def test_a_shutdown_while_kafka_stalls_ends_in_time_and_loses_nothing(
         database, walpost, own_kafka, topics, strategy):
     polled = PolledOutbox(database)

@@ -145,6 +145,7 @@ def _without(database, index, sql):
     return _Plan(database, sql, f"drop index {index}").pages
 
 
+@pytest.mark.long
 def test_a_claim_touches_rows_of_the_backlog_only(million):
     plan = _Plan(million, _CLAIM)
     assert plan.rows == _BATCH

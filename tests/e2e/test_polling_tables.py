@@ -214,6 +214,7 @@ def test_a_row_becomes_the_record_and_its_state_says_so(
     assert relay.stop() == 0
 
 
+@pytest.mark.sample(2)
 def test_a_row_that_cannot_be_sent_starves_no_other(
         relay, database, topics, table, reader):
     relay.run()
@@ -235,6 +236,7 @@ def test_a_row_that_cannot_be_sent_starves_no_other(
     assert _rows(database, table, table.refused) == 1
 
 
+@pytest.mark.sample(2)
 def test_the_records_are_those_of_the_wal_source(
         relay, walpost, database, kafka, topics, table, reader):
     relay.run()

@@ -54,6 +54,7 @@ def _record(relay, database, kafka, topics):
 
 @pytest.mark.parametrize("key", _KEYS)
 @pytest.mark.parametrize("kind", ["drops", "rejects"])
+@pytest.mark.sample(3)
 def test_records_are_those_without_a_pooler(walpost, own_database, kafka,
                                             topics, kind, key):
     own_database.execute(_TABLE)

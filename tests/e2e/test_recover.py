@@ -127,6 +127,7 @@ def _advance(database):
     (_drop_and_make_again, "slot_advanced"),
     (_advance, "slot_advanced"),
 ], ids=["dropped", "dropped and made again", "advanced"])
+@pytest.mark.sample(3)
 def test_p9_recover_after_a_gap(walpost, database, kafka, outbox, topics,
                                 directory, make_gap, name):
     relay = walpost(

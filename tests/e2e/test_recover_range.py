@@ -83,6 +83,7 @@ def _judge(relay, database, kafka, outbox, topics, recovered):
     assert relay.stop() == 0
 
 
+@pytest.mark.sample(2)
 def test_p9_only_rows_after_the_horizon_are_looked_at(
         walpost, database, kafka, outbox, topics, store):
     relay = walpost(database, kafka, topics, outbox=_OUTBOX,

@@ -45,6 +45,7 @@ def make(walpost, database, kafka, outbox, topics):
 
 
 @pytest.mark.parametrize("store", ["none", "postgres"])
+@pytest.mark.sample(2)
 def test_p8_it_is_asked_for_the_name_before_until_there_is_one(
         make, database, outbox, kafka, topics, store):
     relay = make(checkpoint={"store": store}).run()

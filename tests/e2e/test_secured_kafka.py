@@ -45,6 +45,7 @@ def _check_delivery(relay, database, outbox, secured, topics):
 
 @pytest.mark.parametrize("mechanism",
                          ["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"])
+@pytest.mark.sample(3)
 def test_a_password(walpost, database, outbox, topics, secured, authority,
                     mechanism):
     relay = walpost(database, secured, topics,

@@ -72,6 +72,7 @@ _VERBS = ["check", "verify", "recover --dry-run --order-by sequence", "init",
     always=[{"kind": KINDS[i % 3], "verb": verb}
             for i, verb in enumerate(_VERBS)],
     kind=KINDS, verb=_VERBS), ids=str)
+@pytest.mark.sample(3)
 def test_verbs_take_the_host_behind_a_silent_one(
         walpost, database, outbox, kafka, topics, case):
     relay = walpost(database, kafka, topics).run()

@@ -26,6 +26,7 @@ def _wait_tail(database):
 
 @pytest.mark.parametrize("closed", [">&- 2>&-", "2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("words", ["verify --wait 0", "check", "prune --dry-run"])
+@pytest.mark.sample(2)
 def test_closed_streams_change_no_exit_code(walpost, database, kafka, outbox,
                                             topics, closed, words):
     # pylint: disable=unused-argument

@@ -325,6 +325,7 @@ _STEPS = {
 
 @pytest.mark.parametrize("steps, code, says", _EMPTY,
                          ids=[row[0].replace(" ", "-") for row in _EMPTY])
+@pytest.mark.sample(3)
 def test_an_empty_table(walpost, database, kafka, outbox, topics, steps, code,
                         says):
     # Other tests may have letters in the usual topic.

@@ -14,13 +14,6 @@ def long_only(*cases):
     return list(cases) if LONG else []
 
 
-def thinned(cases, step, first=0):
-    """All cases in a long run. Else each `step`-th, from the one with the number
-    `first`: for cases of which one alone would show that the thing is broken."""
-    cases = list(cases)
-    return cases if LONG else cases[first % step::step]
-
-
 class Case(dict):
     """One value for each name; its text is the name of the test."""
 
