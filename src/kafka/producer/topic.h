@@ -64,9 +64,9 @@ class Topic {
   // librdkafka knows no such partition. True: neither do the brokers, as of a
   // moment ago. False: they are asked; try again.
   bool IsPartitionMissing(rd_kafka_t* client, MonotonicTime now);
-  // What a report "unknown partition" means. True: the record has named one that
-  // the topic lacks: it was queued before librdkafka knew the topic. False: the
-  // topic has lost the partition since, with all that was in it.
+  // What a report "unknown partition" means. True: the record has named one
+  // that the topic lacks: it was queued before librdkafka knew the topic.
+  // False: the topic has lost the partition since, with all that was in it.
   bool LacksNamedPartition() const {
     return names_partitions_ && !starts_.AnyStarted();
   }
