@@ -73,21 +73,32 @@ begin
   end if;
   -- Half of a surrogate pair (an emoji that was cut in two) is JSON to json, but
   -- not to jsonb, to walpost, or to many consumers: 22P02 here. jsonb does not
-  -- take \u0000 either, which is sent as it is.
-  if payload ~* '\\ud[89a-f]' and getdatabaseencoding() = 'UTF8' then
-    perform replace(payload, '\u0000', '\u0001')::jsonb;
+  -- take \u0000 either, which is sent as it is. In another encoding jsonb also
+  -- refuses whole pairs: what is left when they and escaped backslashes are
+  -- taken out is half of one.
+  if payload ~* '\\ud[89a-f]' then
+    if getdatabaseencoding() = 'UTF8' then
+      perform replace(payload, '\u0000', '\u0001')::jsonb;
+    elsif regexp_replace(payload,
+        '\\[^u]|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}', '', 'gi')
+        ~* '\\ud[89a-f]' then
+      raise exception 'outbox_emit: this event could not be delivered'
+        using errcode = 'invalid_text_representation',
+          detail = 'payload: half of a Unicode surrogate pair';
+    end if;
   end if;
   -- The prefix tells walpost's messages from those of others. As json, the
-  -- payload goes into the object byte by byte, or is refused here.
+  -- payload goes into the object byte by byte, or is refused here. The server
+  -- recodes no message: it is UTF-8 in a database of any encoding, or is refused.
   perform pg_logical_emit_message(
     true, 'outbox',
-    json_build_object(
+    convert_to(json_build_object(
       'id', id,
       'aggregate_type', aggregate_type,
       'aggregate_id', aggregate_id,
       'type', type,
       'payload', payload::json,
-      'headers', headers)::text);
+      'headers', headers)::text, 'UTF8'));
   return id;
 end
 $function$;

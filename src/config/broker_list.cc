@@ -75,6 +75,13 @@ std::string Trouble(std::string_view broker) {
 
 absl::Status CheckBrokerList(std::string_view brokers) {
   if (brokers.empty()) return absl::OkStatus();  // as if it were not set
+  if (brokers.find('@') != std::string_view::npos) {
+    // What is before it may be a password.
+    return absl::InvalidArgumentError(fmt::format(
+        "a broker has no user and no password (the value is not shown): set "
+        "sasl.username and sasl.password in kafka.properties; {}",
+        kExample));
+  }
   bool has_broker = false;
   std::string_view left = brokers;
   while (!left.empty()) {

@@ -34,6 +34,12 @@ std::optional<Problem> FindProblemOfTable(const ParkingTableFacts& facts) {
     return Problem{fmt::format("{} is not a table", facts.name),
                    "correct parking.table"};
   }
+  if (!facts.has_events) {
+    return Problem{fmt::format("table {} is not one of parked events "
+                               "(sql/parked.sql): it lacks their columns",
+                               facts.name),
+                   "correct parking.table"};
+  }
   if (!facts.is_durable) {
     return Problem{
         fmt::format("table {} is unlogged, so a crash of Postgres empties it",

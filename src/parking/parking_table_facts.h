@@ -29,6 +29,7 @@ struct ParkingTableFacts {
 
   uint32_t oid = 0;            // 0: it does not exist
   bool is_table = true;        // not a view, or the like
+  bool has_events = true;      // the columns that each release made
   bool is_durable = true;      // not unlogged
   std::string missing_rights;  // "INSERT, DELETE"
   bool hides_rows = false;     // row-level security, from this role

@@ -248,6 +248,7 @@ absl::StatusOr<ExpectationQuery> ExpectationQuery::Create(
       expressions.Field(table.columns.payload, {"payload"}));
   query.knows_value_ = table.value_columns.empty();
   query.value_sql_ = value;
+  query.key_sql_ = key;
   query.time_sql_ = TimeSql(table.columns.timestamp, columns);
   query.topic_values_ = topic_values;
   std::string sequence = Expressions::kNull;

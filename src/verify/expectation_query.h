@@ -77,6 +77,7 @@ class ExpectationQuery {
   // they are new when they are sent.
   const std::string& time_sql() const { return time_sql_; }
   const std::string& value_sql() const { return value_sql_; }
+  const std::string& key_sql() const { return key_sql_; }
   // Selects those of `ids`, an array as parameter $1, that the table has, and
   // the values of their topics.
   const std::string& lookup_sql() const { return lookup_sql_; }
@@ -99,6 +100,7 @@ class ExpectationQuery {
   std::string row_order_;
   std::string time_sql_;
   std::string value_sql_;
+  std::string key_sql_;
   std::string topic_values_;
   std::string from_;
   bool knows_value_ = true;

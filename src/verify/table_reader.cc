@@ -327,6 +327,18 @@ absl::StatusOr<TableReader::ByTopic> TableReader::CountBytes(
   return Group(query, query.GroupedSql(sum, ""));
 }
 
+absl::StatusOr<TableReader::ByTopic> TableReader::CountKeyless(
+    const TableOptions& table, const RouteOptions& route) {
+  WALPOST_ASSIGN_OR_RETURN(const std::vector<ColumnType> columns,
+                           Columns(table.name));
+  WALPOST_ASSIGN_OR_RETURN(
+      const ExpectationQuery query,
+      ExpectationQuery::Create(table, route, columns, "", {}));
+  return Group(query,
+               query.GroupedSql("count(*)",
+                                fmt::format("({}) IS NULL", query.key_sql())));
+}
+
 absl::StatusOr<std::vector<TableReader::Parked>> TableReader::ReadParked(
     const std::string& table, const std::string& slot) {
   WALPOST_ASSIGN_OR_RETURN(

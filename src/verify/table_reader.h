@@ -58,13 +58,16 @@ class TableReader {
                                                    const RouteOptions& route);
 
   // For each topic of the table's rows: how many are older than `age_ms` by the
-  // column that gives records their time, and the size of their payloads.
+  // column that gives records their time, the size of their payloads, and how
+  // many records have no key.
   // Errors, also of a limit of time, mean that it is not known.
   using ByTopic = std::map<std::string, uint64_t>;
   absl::StatusOr<ByTopic> CountOlder(const TableOptions& table,
                                      const RouteOptions& route, int64_t age_ms);
   absl::StatusOr<ByTopic> CountBytes(const TableOptions& table,
                                      const RouteOptions& route);
+  absl::StatusOr<ByTopic> CountKeyless(const TableOptions& table,
+                                       const RouteOptions& route);
 
   // Those of `ids` that a table read before has by now, with their topics.
   struct Known {

@@ -16,10 +16,14 @@ using TopicConfig = std::map<std::string, std::string>;
 // Settings of a topic, as the brokers describe them. -1: no limit.
 struct TopicLimits {
   std::string topic;
+  bool exists = true;
   int64_t partitions = 1;
   std::string cleanup_policy;  // empty: not known
   int64_t retention_ms = -1;
   int64_t retention_bytes = -1;  // of each partition
+  // Records get the time of their arrival, whatever time they come with.
+  bool has_append_time = false;
+  int64_t accepted_age_ms = -1;  // older records are refused
 
   bool is_compacted() const {
     return cleanup_policy.find("compact") != std::string::npos;
@@ -30,6 +34,9 @@ struct TopicLimits {
 TopicLimits ParseTopicLimits(const std::string& topic, int64_t partitions,
                              const TopicConfig& config);
 
+// The settings of a topic that a broker with these settings creates.
+TopicConfig ConfigOfNewTopics(const TopicConfig& broker);
+
 // Rows of a table for one topic.
 struct RowsForTopic {
   std::string table;
@@ -38,9 +45,12 @@ struct RowsForTopic {
   // Rows that are older than retention.ms; nullopt: not known.
   std::optional<uint64_t> too_old;
   std::optional<uint64_t> bytes;  // of payloads
+  // Rows that are older than what is accepted; nullopt: not known.
+  std::optional<uint64_t> refused = 0;
+  uint64_t keyless = 0;  // rows whose records have no key
 };
 
-// What Kafka would delete soon after it has acknowledged it.
+// What Kafka would delete soon after it has acknowledged it, or refuse.
 Findings DescribeDeletions(const TopicLimits& limits, const RowsForTopic& rows,
                            Severity severity, const std::string& brokers);
 

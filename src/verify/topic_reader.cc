@@ -1,6 +1,7 @@
 #include "verify/topic_reader.h"
 
 #include <random>
+#include <string>
 
 #include "base/kafka_cluster.h"
 #include "base/kafka_user.h"
@@ -274,6 +275,13 @@ absl::StatusOr<std::vector<PartitionStart>> TopicReader::FindStarts(
 
 TopicConfig TopicReader::Describe(const std::string& topic) {
   return options_.describe(client_.get(), topic);
+}
+
+TopicConfig TopicReader::DescribeBroker() {
+  const auto metadata = FetchMetadata();
+  if (!metadata.ok() || (*metadata)->broker_cnt == 0) return {};
+  return options_.describe_broker(client_.get(),
+                                  std::to_string((*metadata)->brokers[0].id));
 }
 
 absl::Status TopicReader::ReadFailure(const rd_kafka_message_t& message) {

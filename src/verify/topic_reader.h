@@ -44,6 +44,9 @@ struct TopicReaderOptions {
   // The settings of a topic; empty: they cannot be seen. As `explain`.
   std::function<TopicConfig(rd_kafka_t*, const std::string& topic)> describe =
       {};
+  // The same of a broker.
+  std::function<TopicConfig(rd_kafka_t*, const std::string& broker)>
+      describe_broker = {};
   // A transaction that stays open for longer is an error.
   std::chrono::milliseconds transaction_limit{75'000};
 };
@@ -84,6 +87,8 @@ class TopicReader {
       const std::set<std::string>& topics);
   // The settings of a topic, as the brokers describe them; empty: not known.
   TopicConfig Describe(const std::string& topic);
+  // The settings of one of the brokers; empty: not known.
+  TopicConfig DescribeBroker();
 
  private:
   struct DestroyClient {

@@ -47,5 +47,15 @@ TEST(BrokerListTest, NamesThePartThatIsWrong) {
   }
 }
 
+TEST(BrokerListTest, ShowsNoPasswordOfAUri) {
+  for (const char* brokers :
+       {"sasl://u:pw@a:1", "u:pw@a:1", "a:1,SASL_SSL://u:p,pw@b:2"}) {
+    const absl::Status status = CheckBrokerList(brokers);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << brokers;
+    EXPECT_THAT(status.message(), ::testing::Not(HasSubstr("pw")));
+    EXPECT_THAT(status.message(), HasSubstr("sasl.password"));
+  }
+}
+
 }  // namespace
 }  // namespace walpost

@@ -2,6 +2,7 @@
 for stored events that are sent beside the stream."""
 
 import json
+import re
 import time
 
 import pytest
@@ -83,6 +84,24 @@ def test_a_topic_that_cannot_be_made_holds_the_flow_and_says_why(
     database.wait_confirmed(database.name)
     record, = KafkaReader(strict.bootstrap).read(topics + "order")
     assert record.value == b"1"
+
+
+@pytest.mark.parametrize("created, words", [
+    ({"replication_factor": 3}, "replicate"),
+    ({"config": {"retention.mss": 1}}, "retention.mss")])
+def test_check_says_what_the_brokers_would_not_make(
+        walpost, database, strict, outbox, topics, created, words):
+    relay = walpost(database, strict, topics, route={
+        "topic": topics + "{aggregate_type}", "create_topics": created})
+    said = relay.verb("check")
+    assert said.returncode == 1, said.stdout
+    assert re.search(rf"^ERROR .*would not create any as create_topics says: "
+                     rf".*{words}", said.stdout, re.M), said.stdout
+    strict.create_topic(topics + "order", 1)
+    said = relay.verb("check")
+    assert said.returncode == 0, said.stdout
+    assert re.search(rf"^warning .*would not create others .*{words}",
+                     said.stdout, re.M), said.stdout
 
 
 def test_brokers_that_make_topics_do_not_choose(walpost, database, kafka, outbox,

@@ -5,7 +5,7 @@ import json
 import psycopg2
 import pytest
 
-from harness import run_sql_file
+from harness import Database, run_sql_file
 
 
 @pytest.fixture
@@ -103,6 +103,44 @@ def test_half_an_emoji_is_refused_in_the_transaction(emitting, reader, topics,
     emitting.wait_confirmed(emitting.name)
     assert sorted(record.key for record in reader.read_all(topics)) == [
         b"1", b"2"]
+
+
+@pytest.fixture(params=["LATIN1", "SQL_ASCII"])
+def foreign(walpost, walposts, postgres, kafka, topics, request):
+    """The same in a database with another encoding."""
+    database = Database(postgres, f"encoding {request.param} lc_collate 'C' "
+                        "lc_ctype 'C' template template0")
+    run_sql_file(database, "outbox_emit.sql")
+    walpost(database, kafka, topics,
+            outbox={"messages": {"prefix": "outbox"}}).run()
+    yield database
+    for instance in walposts:
+        instance.close()
+    database.drop()
+
+
+def test_events_of_a_database_with_another_encoding(foreign, reader, topics):
+    emit = ("select public.outbox_emit('order', %s, 'T', "
+            "convert_from(%s, 'UTF8'))")
+    for half in _HALVES:
+        with pytest.raises(psycopg2.errors.InvalidTextRepresentation):
+            foreign.execute(emit, ("half", half.encode()))
+    sent = [r'{"text": "\ud83d\ude00"}', r'{"text": "\\ud83d"}',
+            r'"nul \u0000 \ud83d\ude00"', '{"text": "Käse €"}']
+    if foreign.value("select getdatabaseencoding()") == "LATIN1":
+        sent[-1] = '{"text": "Käse"}'
+    else:
+        # Of this encoding the server checks no byte.
+        with pytest.raises(psycopg2.errors.CharacterNotInRepertoire):
+            foreign.execute(r"select public.outbox_emit('order', 'k', 'T', "
+                            r"e'\"\xe4\"')")
+    for number, payload in enumerate(sent):
+        foreign.execute(emit, (f"k{number}", payload.encode()))
+    foreign.wait_confirmed(foreign.name)
+    found = {record.key: record.value for record in reader.read_all(topics)}
+    assert found == {b"k0": sent[0].encode(), b"k1": sent[1].encode(),
+                     b"k2": b"nul \0 " + "\U0001f600".encode(),
+                     b"k3": sent[3].encode()}
 
 
 @pytest.mark.parametrize("payload", [

@@ -13,6 +13,7 @@ import pytest
 from harness import Kafka, KafkaReader, verify, wait_until
 from harness.kafka_java import run_tool
 from harness.matrix import long_only
+from harness.remedies import run_printed_tool, tools
 
 _DAY_MS = 86_400_000
 _TABLE = """
@@ -335,6 +336,73 @@ def test_what_kafka_would_delete_at_once_is_said_before(shop, verb):
                  if "retention.ms=604800000" in line), None)
     assert line, text
     assert shop.topic in line and "30 rows of table public.outbox" in line
+
+
+def _published_after_the_remedy(shop):
+    """What is printed is pasted: then nothing is said, and all rows come."""
+    said = shop.relay.verb("check")
+    run_printed_tool(*tools(_warning(said.stdout, shop.topic)))
+    assert not _warning(shop.relay.verb("check").stdout, shop.topic)
+    shop.configure(snapshot="initial")
+    shop.run().settled()
+    time.sleep(2)  # some sweeps
+    return len(shop.records())
+
+
+def _warning(text, topic):
+    """What check says of rows that are older, with its remedy."""
+    found = re.search(rf"^(?:note|warning) +topic {re.escape(topic)} .* are older by "
+                      r".*\n +-> .*", text, re.M)
+    return found[0] if found else ""
+
+
+@pytest.mark.parametrize("created", [
+    None, {"config": {"retention.ms": 86_400_000}}],
+    ids=["by_the_brokers", "by_walpost"])
+def test_a_topic_that_does_not_exist_yet_is_judged_by_its_settings(
+        shop, created):
+    if created:
+        shop.configure(route={**shop.relay.config["route"],
+                              "create_topics": created})
+    _mapped(shop)
+    shop.write(1, 30, age="30 days")
+    said = _warning(shop.relay.verb("check").stdout, shop.topic)
+    limit = 86_400_000 if created else 7 * _DAY_MS
+    assert f"would be created with retention.ms={limit}" in said, said
+    assert "30 rows of table public.outbox" in said
+    assert _published_after_the_remedy(shop) == 30
+
+
+def test_a_topic_that_refuses_old_records_is_said_before(shop):
+    shop.create_topic(retention_ms=-1, message_timestamp_before_max_ms=_DAY_MS)
+    _mapped(shop)
+    shop.write(1, 30, age="30 days")
+    said = _warning(shop.relay.verb("check").stdout, shop.topic)
+    assert f"message.timestamp.before.max.ms={_DAY_MS}" in said, said
+    assert "30 rows of table public.outbox" in said
+    assert _published_after_the_remedy(shop) == 30
+
+
+def test_a_compacted_topic_that_refuses_rows_without_a_key_is_said_before(shop):
+    shop.create_topic(cleanup_policy="compact")
+    shop.write(1, 3)
+    assert "have no key" not in shop.relay.verb("check").stdout
+    shop.database.execute("insert into outbox (aggregate_type, aggregate_id) "
+                          "values ('order', null)")
+    assert "1 rows of table public.outbox have no key" in \
+        shop.relay.verb("check").stdout
+    shop.configure(outbox={"tables": [{"name": "public.outbox", "columns": {
+        "aggregate_id": None}}]})
+    assert "4 rows of table public.outbox have no key" in \
+        shop.relay.verb("check").stdout
+
+
+def test_the_time_of_arrival_is_not_that_of_the_row(shop):
+    shop.create_topic(retention_ms=7 * _DAY_MS,
+                      message_timestamp_type="LogAppendTime")
+    _mapped(shop)
+    shop.write(1, 30, age="30 days")
+    assert not _warning(shop.relay.verb("check").stdout, shop.topic)
 
 
 def test_a_topic_that_is_too_small_is_said_before(shop):

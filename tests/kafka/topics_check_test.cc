@@ -67,6 +67,26 @@ TEST(TopicsCheckTest, TheRightToCreateCountsWhereWalpostCreates) {
   EXPECT_THAT(found[0].text, HasSubstr("walpost creates others"));
 }
 
+TEST(TopicsCheckTest, SettingsThatTheBrokersRefuseAreAnErrorOfNewTopics) {
+  TopicFacts facts;
+  facts.names = {"t.", false};
+  facts.names.creation.emplace();
+  facts.describe_error = kMissing;
+  facts.create_refusal = "only 1 broker";
+  std::vector<Finding> found = CheckTopics(facts, kUser);
+  EXPECT_EQ(found[0].severity, Severity::kError);
+  EXPECT_THAT(found[0].text, HasSubstr("as create_topics says: only 1 broker"));
+  facts.topics["t.a"] = Everything();
+  found = CheckTopics(facts, kUser);
+  EXPECT_EQ(FirstError(found), nullptr);
+  facts.topics.clear();
+  facts.names.creation.reset();
+  facts.brokers_create = true;
+  found = CheckTopics(facts, kUser);
+  EXPECT_EQ(found[0].severity, Severity::kError);
+  EXPECT_THAT(found[0].text, HasSubstr("with their own defaults"));
+}
+
 TEST(TopicsCheckTest, ATopicIsComparedWithHowItWouldBeCreated) {
   const TopicCreation wanted{
       6, 3, {{"retention.ms", "-1"}, {"cleanup.policy", "delete"}}};

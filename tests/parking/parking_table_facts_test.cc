@@ -98,6 +98,8 @@ const Row kRows[] = {
      },
      "role relay may not make it"},
     {"a_view", [](auto& f) { f.is_table = false; }, "is not a table"},
+    {"of_somebody_else", [](auto& f) { f.has_events = f.is_current = false; },
+     "is not one of parked events"},
     {"unlogged", [](auto& f) { f.is_durable = false; },
      "ALTER TABLE \"public\".\"walpost_parked\" SET LOGGED;"},
     {"row_level_security", [](auto& f) { f.hides_rows = true; },

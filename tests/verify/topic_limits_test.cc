@@ -47,6 +47,62 @@ TEST(TopicLimitsTest, SaysNothingOfNewRecords) {
   EXPECT_EQ(Said(limits, {"public.outbox", "created_at", 0, 4000}), "");
 }
 
+TEST(TopicLimitsTest, NamesRowsThatAreRefused) {
+  TopicConfig config = kWeek;
+  config["message.timestamp.before.max.ms"] = "9223372036854775807";
+  EXPECT_EQ(ParseTopicLimits("t", 4, config).accepted_age_ms, -1);
+  config["message.timestamp.before.max.ms"] = "86400000";
+  const RowsForTopic rows{"public.outbox", "created_at", 0, 0, 3};
+  const std::string said = Said(ParseTopicLimits("t", 4, config), rows);
+  EXPECT_NE(said.find("message.timestamp.before.max.ms=86400000 (1 d), and 3 "
+                      "rows of table public.outbox are older"),
+            std::string::npos)
+      << said;
+}
+
+TEST(TopicLimitsTest, TheTimeOfArrivalIsNotThatOfTheRow) {
+  TopicConfig config = kWeek;
+  config["message.timestamp.before.max.ms"] = "86400000";
+  config["message.timestamp.type"] = "LogAppendTime";
+  const TopicLimits limits = ParseTopicLimits("t", 4, config);
+  EXPECT_EQ(Said(limits, {"public.outbox", "created_at", 30, 0, 30}), "");
+  EXPECT_EQ(limits.retention_ms, 604'800'000);
+}
+
+TEST(TopicLimitsTest, NewTopicsHaveTheSettingsOfTheBroker) {
+  TopicConfig broker = {{"log.cleanup.policy", "delete"},
+                        {"log.retention.hours", "168"},
+                        {"log.retention.bytes", "1000"}};
+  EXPECT_EQ(ConfigOfNewTopics(broker), kWeek);
+  broker["log.retention.minutes"] = "1";
+  EXPECT_EQ(ConfigOfNewTopics(broker).at("retention.ms"), "60000");
+  broker["log.retention.ms"] = "-1";
+  EXPECT_EQ(ConfigOfNewTopics(broker).at("retention.ms"), "-1");
+  EXPECT_TRUE(ConfigOfNewTopics({}).empty());
+}
+
+TEST(TopicLimitsTest, ATopicThatDoesNotExistIsCreatedWithAnotherSetting) {
+  TopicLimits limits = ParseTopicLimits("t", 4, kWeek);
+  limits.exists = false;
+  const std::string said = Said(limits, {"public.outbox", "created_at", 30, 0});
+  EXPECT_NE(said.find("would be created with retention.ms=604800000"),
+            std::string::npos);
+  EXPECT_NE(said.find("kafka-topics.sh --bootstrap-server broker:9092 --create "
+                      "--topic t --config retention.ms=-1"),
+            std::string::npos)
+      << said;
+}
+
+TEST(TopicLimitsTest, NamesRowsWithoutAKey) {
+  const RowsForTopic rows{"public.outbox", "", 0, 0, 0, 3};
+  EXPECT_EQ(Said(ParseTopicLimits("t", 4, kWeek), rows), "");
+  const TopicConfig compacted = {{"cleanup.policy", "compact,delete"}};
+  EXPECT_NE(Said(ParseTopicLimits("t", 4, compacted), rows)
+                .find("cleanup.policy=compact,delete, and 3 rows of table "
+                      "public.outbox have no key: the brokers refuse"),
+            std::string::npos);
+}
+
 TEST(TopicLimitsTest, SaysThatRowsAreNotCounted) {
   const TopicLimits limits = ParseTopicLimits("t", 4, kWeek);
   const RowsForTopic rows{"public.outbox", "created_at", std::nullopt, 0};

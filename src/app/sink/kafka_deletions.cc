@@ -1,9 +1,11 @@
 #include "app/sink/kafka_deletions.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <map>
 #include <memory>
+#include <ranges>
 #include <set>
 
 #include "app/sink/topic_reader_options.h"
@@ -67,6 +69,29 @@ class TopicsOfTables {
         .first->second;
   }
 
+  // Limits of a topic that does not exist yet.
+  TopicLimits LimitsOfNew(const std::string& topic, const TableOptions& table) {
+    if (!broker_) broker_ = topics_->DescribeBroker();
+    TopicConfig settings = ConfigOfNewTopics(*broker_);
+    const auto found = broker_->find("num.partitions");
+    int64_t partitions = 1;
+    if (found != broker_->end()) {
+      partitions = std::strtoll(found->second.c_str(), nullptr, 10);
+    }
+    const auto& creation = table.create_topics
+                               ? table.create_topics
+                               : config_.outbox.route.create_topics;
+    if (creation) {
+      if (creation->partitions > 0) partitions = creation->partitions;
+      for (const auto& [name, value] : creation->config) {
+        settings[name] = value;
+      }
+    }
+    TopicLimits limits = ParseTopicLimits(topic, partitions, settings);
+    limits.exists = false;
+    return limits;
+  }
+
   const Config& config() const { return config_; }
   TableReader& rows() { return *rows_; }
 
@@ -90,6 +115,7 @@ class TopicsOfTables {
   std::map<std::string, absl::StatusOr<std::set<std::string>>> names_;
   std::map<std::string, absl::StatusOr<Starts>> starts_;  // by the table
   std::map<std::string, TopicLimits> limits_;             // by the topic
+  std::optional<TopicConfig> broker_;
 };
 
 // Counts what the limits of a table's topics make worth counting.
@@ -105,22 +131,31 @@ class RowsOfTable {
     if (table_.columns.timestamp.kind == FieldSource::Kind::kColumn) {
       result.time_column = table_.columns.timestamp.text;
     }
-    if (!result.time_column.empty() && limits.retention_ms >= 0) {
-      auto [older, is_new] = older_.try_emplace(limits.retention_ms);
-      if (is_new) {
-        older->second = rows_.CountOlder(table_, route_, limits.retention_ms);
-      }
-      result.too_old = CountOf(older->second, limits.topic);
+    if (!result.time_column.empty()) {
+      result.too_old = Older(limits, limits.retention_ms);
+      result.refused = Older(limits, limits.accepted_age_ms);
     }
     if (limits.retention_bytes >= 0) {
       if (!bytes_) bytes_ = rows_.CountBytes(table_, route_);
       result.bytes = CountOf(*bytes_, limits.topic);
+    }
+    if (limits.is_compacted()) {
+      if (!keyless_) keyless_ = rows_.CountKeyless(table_, route_);
+      result.keyless = CountOf(*keyless_, limits.topic).value_or(0);
     }
     return result;
   }
 
  private:
   using Counted = absl::StatusOr<TableReader::ByTopic>;
+
+  // A negative age is no limit.
+  std::optional<uint64_t> Older(const TopicLimits& limits, int64_t age_ms) {
+    if (age_ms < 0 || limits.has_append_time) return 0;
+    auto [older, is_new] = older_.try_emplace(age_ms);
+    if (is_new) older->second = rows_.CountOlder(table_, route_, age_ms);
+    return CountOf(older->second, limits.topic);
+  }
 
   static std::optional<uint64_t> CountOf(const Counted& counted,
                                          const std::string& topic) {
@@ -134,6 +169,7 @@ class RowsOfTable {
   const RouteOptions& route_;
   std::map<int64_t, Counted> older_;  // by the age
   std::optional<Counted> bytes_;
+  std::optional<Counted> keyless_;
 };
 
 bool IsMeant(const std::vector<std::string>& tables, const std::string& name) {
@@ -151,11 +187,17 @@ Findings FindDeletions(TopicsOfTables& topics,
     const auto& found = topics.TopicsOf(table);
     if (!found.ok()) continue;
     RowsOfTable rows(topics.rows(), table, config.outbox.route);
-    for (const auto& [topic, partitions] : *found) {
-      const TopicLimits& limits = topics.LimitsOf(topic, partitions.size());
+    const auto describe = [&](const TopicLimits& limits) {
       const Findings more = DescribeDeletions(limits, rows.For(limits),
                                               severity, config.kafka.brokers);
       findings.insert(findings.end(), more.begin(), more.end());
+    };
+    for (const auto& [topic, partitions] : *found) {
+      describe(topics.LimitsOf(topic, partitions.size()));
+    }
+    for (const std::string& topic :
+         std::views::take(*topics.NamesOf(table), kMaxTopics)) {
+      if (!found->contains(topic)) describe(topics.LimitsOfNew(topic, table));
     }
   }
   return findings;

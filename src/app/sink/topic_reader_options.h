@@ -16,11 +16,14 @@ inline TopicReaderOptions TopicReaderOptionsOf(const Config& config) {
   TopicReaderOptions options{config.kafka.brokers, config.kafka.properties,
                              &WhyUnreached};
   options.transaction_limit = config.transactions.timeout + kUntilAborted;
-  options.describe = [](rd_kafka_t* client, const std::string& topic) {
-    constexpr int kAnswerMillis = 10'000;
-    return DescribeSettings(client, RD_KAFKA_RESOURCE_TOPIC, topic,
-                            kAnswerMillis);
+  const auto describe = [](rd_kafka_ResourceType_t type) {
+    return [type](rd_kafka_t* client, const std::string& name) {
+      constexpr int kAnswerMillis = 10'000;
+      return DescribeSettings(client, type, name, kAnswerMillis);
+    };
   };
+  options.describe = describe(RD_KAFKA_RESOURCE_TOPIC);
+  options.describe_broker = describe(RD_KAFKA_RESOURCE_BROKER);
   return options;
 }
 

@@ -6,7 +6,9 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "base/kafka_cluster.h"
 #include "base/status_macros.h"
@@ -196,8 +198,10 @@ class ClusterCheck {
       }
     }
     if (facts.can_be_created() && !facts.topics.contains(unseen)) {
-      facts.create_error =
-          TryCreateTopic(client_.get(), unseen, timeout_millis_);
+      CreationAnswer answer = TryCreateTopic(client_.get(), unseen,
+                                             names.creation, timeout_millis_);
+      facts.create_error = answer.error;
+      facts.create_refusal = std::move(answer.refusal);
     }
     Append(CheckTopics(facts, user_));
     if (names.creation) CheckShapes(metadata, facts);
@@ -293,7 +297,9 @@ class ClusterCheck {
         DescribeTopicRights(client_.get(), {topic}, timeout_millis_));
     rd_kafka_resp_err_t create_error = RD_KAFKA_RESP_ERR_NO_ERROR;
     if (rights[topic].error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-      create_error = TryCreateTopic(client_.get(), topic, timeout_millis_);
+      create_error =
+          TryCreateTopic(client_.get(), topic, std::nullopt, timeout_millis_)
+              .error;
     }
     Append(CheckCheckpointTopic(topic, rights[topic], create_error, user_));
     const std::string policy =

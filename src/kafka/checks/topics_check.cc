@@ -107,7 +107,22 @@ class TopicsCheck {
                         : "the brokers"));
   }
 
+  // Without any topic no event can be sent.
+  void AddRefusal() {
+    Add(facts_.topics.empty() ? Severity::kError : Severity::kWarning,
+        fmt::format("{} exist; the brokers would not create {} {}: {}",
+                    facts_.topics.size(),
+                    facts_.topics.empty() ? "any" : "others",
+                    facts_.names.creation ? "as create_topics says"
+                                          : "with their own defaults",
+                    facts_.create_refusal),
+        facts_.names.creation
+            ? "correct create_topics, or create the topics by hand"
+            : "set create_topics, or create the topics by hand");
+  }
+
   void AddCreation() {
+    if (!facts_.create_refusal.empty()) return AddRefusal();
     if (facts_.names.creation) {
       return Add(Severity::kOk, fmt::format("{} exist; walpost creates others "
                                             "(create_topics)",

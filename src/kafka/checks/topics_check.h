@@ -39,6 +39,9 @@ struct TopicFacts {
   // describing and of creating it.
   rd_kafka_resp_err_t describe_error = RD_KAFKA_RESP_ERR_NO_ERROR;
   rd_kafka_resp_err_t create_error = RD_KAFKA_RESP_ERR_NO_ERROR;
+  // Why the brokers would not create it with its settings; empty: they would,
+  // or it is not known.
+  std::string create_refusal = {};
   bool brokers_create = false;  // auto.create.topics.enable
 
   bool can_be_created() const { return brokers_create || names.creation; }

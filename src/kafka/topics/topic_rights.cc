@@ -21,6 +21,13 @@ TopicRights ToRights(const rd_kafka_TopicDescription_t* description) {
   return rights;
 }
 
+// A policy of the brokers may be about the name, which is not that of a topic.
+bool IsOfSettings(rd_kafka_resp_err_t error) {
+  return error == RD_KAFKA_RESP_ERR_INVALID_PARTITIONS ||
+         error == RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR ||
+         error == RD_KAFKA_RESP_ERR_INVALID_CONFIG;
+}
+
 }  // namespace
 
 absl::StatusOr<std::map<std::string, TopicRights>> DescribeTopicRights(
@@ -54,11 +61,18 @@ absl::StatusOr<std::map<std::string, TopicRights>> DescribeTopicRights(
   return rights;
 }
 
-rd_kafka_resp_err_t TryCreateTopic(rd_kafka_t* client, const std::string& topic,
-                                   int timeout_millis) {
-  constexpr int kBrokersChoice = -1;
-  const KafkaNewTopic new_topic(rd_kafka_NewTopic_new(
-      topic.c_str(), kBrokersChoice, kBrokersChoice, nullptr, 0));
+CreationAnswer TryCreateTopic(rd_kafka_t* client, const std::string& topic,
+                              const std::optional<TopicCreation>& creation,
+                              int timeout_millis) {
+  const TopicCreation wanted = creation.value_or(TopicCreation());
+  char reason[512];
+  const KafkaNewTopic new_topic(
+      rd_kafka_NewTopic_new(topic.c_str(), wanted.partitions,
+                            wanted.replication_factor, reason, sizeof(reason)));
+  if (new_topic == nullptr) return {RD_KAFKA_RESP_ERR__INVALID_ARG, reason};
+  for (const auto& [name, value] : wanted.config) {
+    rd_kafka_NewTopic_set_config(new_topic.get(), name.c_str(), value.c_str());
+  }
   rd_kafka_NewTopic_t* topics[] = {new_topic.get()};
   const auto ask = [&](rd_kafka_t* asked, rd_kafka_AdminOptions_t* options,
                        rd_kafka_queue_t* answers) {
@@ -67,15 +81,19 @@ rd_kafka_resp_err_t TryCreateTopic(rd_kafka_t* client, const std::string& topic,
   };
   const KafkaEvent event =
       AskController(client, AfterMillis(timeout_millis), ask);
-  if (event == nullptr) return RD_KAFKA_RESP_ERR__TIMED_OUT;
+  if (event == nullptr) return {RD_KAFKA_RESP_ERR__TIMED_OUT};
   if (rd_kafka_event_error(event.get()) != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return rd_kafka_event_error(event.get());
+    return {rd_kafka_event_error(event.get())};
   }
   size_t count = 0;
   const auto** results = rd_kafka_CreateTopics_result_topics(
       rd_kafka_event_CreateTopics_result(event.get()), &count);
-  return count == 0 ? RD_KAFKA_RESP_ERR__FAIL
-                    : rd_kafka_topic_result_error(results[0]);
+  if (count == 0) return {RD_KAFKA_RESP_ERR__FAIL};
+  CreationAnswer answer{rd_kafka_topic_result_error(results[0])};
+  if (!IsOfSettings(answer.error)) return answer;
+  const char* text = rd_kafka_topic_result_error_string(results[0]);
+  answer.refusal = text == nullptr ? rd_kafka_err2str(answer.error) : text;
+  return answer;
 }
 
 }  // namespace walpost

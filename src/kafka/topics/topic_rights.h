@@ -4,11 +4,13 @@
 #include <librdkafka/rdkafka.h>
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "outbox/topic_creation.h"
 
 namespace walpost {
 
@@ -32,8 +34,15 @@ absl::StatusOr<std::map<std::string, TopicRights>> DescribeTopicRights(
     int timeout_millis);
 
 // The brokers' answer to the creation of a topic; it is not created.
-rd_kafka_resp_err_t TryCreateTopic(rd_kafka_t* client, const std::string& topic,
-                                   int timeout_millis);
+struct CreationAnswer {
+  rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR_NO_ERROR;
+  // In the brokers' words, if they refuse the settings; else empty.
+  std::string refusal = {};
+};
+// `creation`: nullopt: with the brokers' defaults.
+CreationAnswer TryCreateTopic(rd_kafka_t* client, const std::string& topic,
+                              const std::optional<TopicCreation>& creation,
+                              int timeout_millis);
 
 inline bool IsForbidden(rd_kafka_resp_err_t error) {
   return error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||

@@ -41,6 +41,7 @@ asio::awaitable<absl::StatusOr<ParkingTableFacts>> ReadParkingTableFacts(
     facts.hides_rows = rows.Bool(0, 4);
     facts.is_current = rows.Bool(0, 5);
     facts.is_owner = rows.Bool(0, 6);
+    facts.has_events = rows.Bool(0, 8);
   }
   if (on_record.name.empty() || on_record.name == names.table) co_return facts;
   ParkingNames recorded = names;

@@ -107,8 +107,10 @@ std::string ParkingSql::Describe() const {
       "pg_catalog.pg_attribute WHERE attrelid = c.oid AND attname IN ({}) AND "
       "NOT attisdropped), pg_has_role(c.relowner, 'USAGE'), "
       "coalesce((SELECT has_schema_privilege(n.oid, 'CREATE') FROM "
-      "pg_catalog.pg_namespace n WHERE n.nspname = {}), false) FROM "
-      "(SELECT) AS one LEFT JOIN pg_catalog.pg_class c ON c.oid = {}",
+      "pg_catalog.pg_namespace n WHERE n.nspname = {}), false), (SELECT "
+      "count(*) = 4 FROM pg_catalog.pg_attribute WHERE attrelid = c.oid AND "
+      "attname IN ('slot', 'position', 'state', 'event') AND NOT attisdropped) "
+      "FROM (SELECT) AS one LEFT JOIN pg_catalog.pg_class c ON c.oid = {}",
       kAddedColumns.size(),
       fmt::format("'{}'", fmt::join(kAddedColumns, "', '")),
       quote_(table.substr(0, table.find('.'))), RelationOidSql(quote_, table));
