@@ -15,8 +15,9 @@
 namespace walpost {
 
 // Topics that would not keep the rows of these tables (empty: all), if they
-// were sent now. `severity`: of a loss. What cannot be seen is left out: other
-// checks name it.
+// were sent now. `severity`: of a loss. A warning where the brokers do not say
+// it. Empty without a connection to both ends, and a table that the role may
+// not read is left out: other checks name these.
 Findings FindKafkaDeletions(const Config& config,
                             const ReloadableText& conninfo,
                             const std::vector<std::string>& tables,
