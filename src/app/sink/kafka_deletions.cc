@@ -192,7 +192,7 @@ Findings FindDeletions(TopicsOfTables& topics,
           {Severity::kWarning, table.name,
            fmt::format("whether Kafka would keep its rows is not known: {}",
                        found.status().message()),
-           "walpost check says it when the brokers answer"});
+           "ask again when the brokers answer"});
       continue;
     }
     RowsOfTable rows(topics.rows(), table, config.outbox.route);
