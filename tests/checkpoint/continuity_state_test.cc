@@ -491,6 +491,7 @@ TEST_F(LateTableTest, ATableWithoutPassedRowsIsTakenUp) {
   EXPECT_EQ(continuity_.NewTables().front().name, "public.more");
   EXPECT_FALSE(continuity_.NewTables().front().is_unknown);
   EXPECT_TRUE(continuity_.Continue().ok());
+  continuity_.OnStreaming();
   EXPECT_TRUE(continuity_.NewTables().empty());
   EXPECT_EQ(continuity_.coverage(),
             kCoverage + std::string(kMore) + ",*=passed.17000@0/64");
