@@ -473,6 +473,13 @@ def test_polling_takes_up_new_tenants(tenants, relay_of, database):
         assert said.returncode == 0, said.stdout + said.stderr
         assert "tenant_1.outbox, tenant_2.outbox" in said.stdout
         wait()
+    database.execute("drop schema tenant_2 cascade")
+    relay.wait_unready(r"tenant_2\.outbox does not exist: if it was dropped on "
+                       "purpose, restart walpost")
+    tenants.insert("tenant_1")  # goes on meanwhile
+    tenants.wait_sent(relay)
+    assert relay.stop() == 0
+    relay.run()
     tenants.make("tenant_3")  # without the columns of its state
     relay.wait_unready(r"tenant_3\.outbox")
     assert relay.running()
