@@ -67,7 +67,8 @@ KnownSource ContinuityState::Known(
 void ContinuityState::AddEvidence(const std::optional<BirthRecord>& record,
                                   KnownSource& known) const {
   known.slot_was_shared = slot_was_shared_;
-  known.coverage = coverage_;
+  // An attempt that came to no stream has sent nothing under its coverage.
+  if (has_streamed_) known.coverage = coverage_;
   if (checkpoint_) {
     known.coverage = MergeCoverage(known.coverage, checkpoint_->coverage);
     known.kafka_cluster = checkpoint_->kafka_cluster;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "base/join_named.h"
 #include "checkpoint/escaped_name.h"
 #include "fmt/format.h"
 
@@ -313,12 +314,13 @@ std::string DescribeChange(const Coverage& before, const Coverage& now) {
     const std::string change = DescribePublication(before, now);
     if (!change.empty()) return change;
   }
+  std::vector<std::string> changes;
   for (const Coverage::Table& table : now.tables) {
     const auto known = FindTable(before.tables, table);
     if (known == before.tables.end() || IsSame(*known, table)) continue;
-    return DescribeTable(*known, table);
+    changes.push_back(DescribeTable(*known, table));
   }
-  return "";
+  return JoinNamed(changes, "changed tables");
 }
 
 }  // namespace walpost

@@ -144,7 +144,9 @@ void PrintResult(const Arguments& arguments, const Replay::Result& result) {
                            : result.resume.ToString(),
         values);
   if (result.undeliverable > 0) {
-    Print("{} more cannot be delivered as configured\n", result.undeliverable);
+    Print("{} more {}\n", result.undeliverable,
+          arguments.dry_run ? "cannot be delivered as configured"
+                            : "were not deliverable (on_error)");
   }
   Print("{}{}", LeftOutText(result.left_out),
         OtherOriginText(result.other_origin));

@@ -78,7 +78,9 @@ asio::awaitable<absl::Status> PollingCheck::CheckColumns() {
       co_await ReadTableSchema(connection_, options_.name);
   if (absl::IsFailedPrecondition(schema.status())) {
     Add(Severity::kError, "does not exist",
-        "correct outbox.tables, or run walpost init -c FILE");
+        options_.pattern.empty()
+            ? "correct outbox.tables, or run walpost init -c FILE"
+            : "if it was dropped on purpose, restart walpost");
     co_return absl::OkStatus();
   }
   if (!schema.ok()) co_return schema.status();

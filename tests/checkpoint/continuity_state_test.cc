@@ -122,6 +122,20 @@ TEST_F(ContinuityStateTest, P9ARunningProcessKnowsItWithoutARecord) {
   EXPECT_EQ(record->streamed_from, 0u) << "it proves nothing";
 }
 
+// An attempt that fails behind it has taken up nothing.
+TEST_F(ContinuityStateTest, AFormerNameIsKnownUntilThereIsAStream) {
+  ObservedSource server = Server();
+  Coverage coverage = Coverage::Parse(kCoverage);
+  const std::string former = coverage.tables.front().name;
+  coverage.tables.front().name = "public.renamed";
+  server.coverage = coverage.ToString();
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    ASSERT_TRUE(Continue(server, Record()).ok());
+    EXPECT_EQ(continuity_.former_names(), std::vector<std::string>{former})
+        << attempt;
+  }
+}
+
 // Who had the slot meanwhile streams under another publication than ours.
 TEST_F(ContinuityStateTest, WhatAnotherInstanceStreamedUnderIsNotOurs) {
   ASSERT_NO_FATAL_FAILURE(Stream(200));
@@ -477,6 +491,7 @@ TEST_F(LateTableTest, ATableWithoutPassedRowsIsTakenUp) {
   EXPECT_EQ(continuity_.NewTables().front().name, "public.more");
   EXPECT_FALSE(continuity_.NewTables().front().is_unknown);
   EXPECT_TRUE(continuity_.Continue().ok());
+  continuity_.OnStreaming();
   EXPECT_TRUE(continuity_.NewTables().empty());
   EXPECT_EQ(continuity_.coverage(),
             kCoverage + std::string(kMore) + ",*=passed.17000@0/64");

@@ -33,6 +33,21 @@ TEST(CoverageTest, TheSameDefinitionsAreNoChange) {
   EXPECT_EQ(DescribeChange(kCoverage, kCoverage), "");
 }
 
+// Whoever accepts it has to know of each.
+TEST(CoverageTest, P9EachTableThatHasChangedIsNamed) {
+  Coverage now = kCoverage;
+  for (Coverage::Table& table : now.tables) table.definition = "";
+  EXPECT_EQ(DescribeChange(kCoverage, now),
+            "table public.outbox does not exist, table Audit log.events,x=1 "
+            "does not exist");
+  Coverage before{"1:1", {}};
+  for (int i = 0; i < 25; ++i) before.tables.push_back({"t.a", "1.r1:1"});
+  now = before;
+  for (Coverage::Table& table : now.tables) table.definition = "";
+  const std::string change = DescribeChange(before, now);
+  EXPECT_TRUE(change.ends_with(", and 5 more changed tables")) << change;
+}
+
 TEST(CoverageTest, TablesOfAnotherConfigurationAreNoChange) {
   Coverage one = kCoverage;
   one.tables.pop_back();

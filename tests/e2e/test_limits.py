@@ -60,6 +60,7 @@ def test_p8_a_topic_too_many_goes_to_the_dead_letters_and_the_others_go_on(
     assert outbox
     relay = walpost(database, kafka, topics, kafka={"max_topics": _MOST},
                     dead_letter={"topic": topics + "dead"},
+                    replay={"window": "1GiB"},
                     on_error={"too_many_topics": "dead_letter"}).run()
     _insert(database, 1, 20)
     _insert(database, 1, _MOST)
@@ -79,6 +80,12 @@ def test_p8_a_topic_too_many_goes_to_the_dead_letters_and_the_others_go_on(
     said = relay.verb("dead-letters", "retry", "--all", "--out-of-order",
                       "--why", "more topics are allowed")
     assert said.returncode == 0, said.stdout + said.stderr
+    # Other topics count, too. What is set aside is not called replayed.
+    said = relay.verb("replay", "--since", "1h", "--topic-prefix", "again.",
+                      "--set", f"kafka.max_topics={_MOST}")
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert f"{2 * _MOST} events replayed" in said.stdout, said.stdout
+    assert "15 more were not deliverable (on_error)" in said.stdout
     for number in range(1, 21):
         assert _has_record(kafka, f"{topics}tenant{number}"), number
 

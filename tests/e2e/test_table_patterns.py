@@ -13,7 +13,7 @@ import pytest
 
 from harness import wait_until
 from harness.polled import STATE
-from harness.remedies import statements
+from harness.remedies import commands, run_command, statements
 
 pytestmark = pytest.mark.quick_start
 
@@ -293,22 +293,29 @@ def test_init_and_the_other_verbs_have_all_tables_that_match(tenants, relay_of,
 
 def test_p9_a_tenant_that_is_dropped_is_a_gap_until_it_is_accepted(
         tenants, relay_of):
-    """As with a table that is listed, at any time; and walpost goes on by itself
-    once an operator has accepted it."""
-    tenants.make("tenant_1", "tenant_2", "tenant_3")
+    """As with a table that is listed, at any time: each of them is named. walpost
+    goes on by itself once an operator has accepted it, and a tenant that takes
+    the name later is new."""
+    tenants.make("tenant_1", "tenant_2", "tenant_3", "tenant_4")
     tenants.publish()
     relay = relay_of(_TENANTS)
     relay.run()
-    tenants.insert("tenant_1", "tenant_2", "tenant_3")
+    tenants.insert("tenant_1", "tenant_2", "tenant_3", "tenant_4")
     tenants.wait_sent(relay)
-    tenants.database.execute("drop schema tenant_2 cascade")
-    relay.wait_unready(r"coverage_changed.*tenant_2\.outbox does not exist")
+    tenants.database.execute("drop schema tenant_2, tenant_4 cascade")
+    reason = relay.wait_unready(
+        r"coverage_changed.*tenant_2\.outbox does not exist, table "
+        r"tenant_4\.outbox does not exist while")
     time.sleep(3)  # until it is on record
-    accepted = relay.verb("recover", "--accept")
+    remedy = commands(reason[reason.index("dropped on purpose"):])[0]
+    assert remedy[-1] == "--accept", reason
+    accepted = run_command(remedy)
     assert accepted.returncode == 0, accepted.stdout + accepted.stderr
     relay.wait_ready()
-    tenants.insert("tenant_1")
+    tenants.make("tenant_2")
+    tenants.insert("tenant_1", "tenant_2", count=2)
     tenants.wait_sent(relay)
+    relay.wait_ready()
 
     assert relay.stop() == 0
     tenants.database.execute("drop schema tenant_3 cascade")
@@ -321,6 +328,63 @@ def test_p9_a_tenant_that_is_dropped_is_a_gap_until_it_is_accepted(
     assert relay.verb("recover", "--accept").returncode == 0
     relay.wait_ready()
     tenants.insert("tenant_1")
+    tenants.wait_sent(relay)
+
+
+@pytest.mark.parametrize("store", ["kafka", "none"])
+def test_p1_a_tenant_that_the_role_may_not_read(tenants, relay_of, topics, store):
+    """Publishing needs no right on the schema. A role that does not own the
+    publication needs a checkpoint store, or its owner for each table."""
+    database = tenants.database
+    tenants.make("tenant_1")
+    tenants.publish()
+    role = database.create_role()
+    database.execute(f"grant usage on schema tenant_1 to {role}; grant select on "
+                     f"tenant_1.outbox to {role}")
+    relay = relay_of(_TENANTS, checkpoint={"store": store,
+                                           "topic": "x-" + topics})
+    assert relay.verb("init").returncode == 0
+    relay.config["postgres"].update(conninfo=database.conninfo(user=role),
+                                    create=False)
+    relay.configure(relay.config)
+    relay.run()
+    checked = relay.verb("check")
+    assert checked.returncode == 0, checked.stdout
+    assert ("holds up all tables" in checked.stdout) == (store == "none")
+    tenants.make("tenant_2")
+    tenants.insert("tenant_1", "tenant_2", count=3)
+    if store == "none":
+        reason = relay.wait_unready(r"new table tenant_2\.outbox.*as the owner run")
+        checked = relay.verb("check")
+        assert checked.returncode == 1, checked.stdout
+        assert re.search(r"ERROR   table tenant_2\.outbox is new, and run does not "
+                         "stream", checked.stdout), checked.stdout
+        for statement in statements(reason):
+            database.execute(statement)
+    tenants.wait_sent(relay)
+    relay.wait_ready()
+    if store == "kafka":
+        relay.wait_log(r"tenant_2\.outbox is new in outbox.tables, and cannot be read")
+    assert relay.verb("check").returncode == 0
+
+
+def test_a_schema_with_a_dot_in_its_name(tenants, relay_of):
+    """schema.table cannot express it: it is named, and the others go on."""
+    tenants.make("tenant_1")
+    tenants.publish()
+    relay = relay_of(_TENANTS)
+    relay.run()
+    tenants.make("tenant_2.x")
+    text = 'table "tenant_2.x".outbox matches outbox.tables, and its schema has a'
+    relay.wait_unready(text)
+    tenants.insert("tenant_1")
+    tenants.wait_sent(relay)
+    assert relay.stop() == 0
+    for said in _refusal(relay):
+        assert text in said, said
+    tenants.database.execute('alter schema "tenant_2.x" rename to tenant_2')
+    relay.run()
+    tenants.insert("tenant_2", "tenant_1")
     tenants.wait_sent(relay)
 
 
@@ -409,6 +473,13 @@ def test_polling_takes_up_new_tenants(tenants, relay_of, database):
         assert said.returncode == 0, said.stdout + said.stderr
         assert "tenant_1.outbox, tenant_2.outbox" in said.stdout
         wait()
+    database.execute("drop schema tenant_2 cascade")
+    relay.wait_unready(r"tenant_2\.outbox does not exist: if it was dropped on "
+                       "purpose, restart walpost")
+    tenants.insert("tenant_1")  # goes on meanwhile
+    tenants.wait_sent(relay)
+    assert relay.stop() == 0
+    relay.run()
     tenants.make("tenant_3")  # without the columns of its state
     relay.wait_unready(r"tenant_3\.outbox")
     assert relay.running()

@@ -235,7 +235,12 @@ Replay::Result Replay::result() const {
   result.failed_at_kafka = records_failed_at_kafka_;
   if (run_ != nullptr) {
     const Sender& sender = run_->sender();
-    result.events = sender.counters().acknowledged;
+    // Dead letters are acknowledged, too.
+    const uint64_t letters =
+        DeliveryCounters::Sum(sender.counters().dead_letters);
+    result.events = sender.counters().acknowledged - letters;
+    result.undeliverable =
+        letters + DeliveryCounters::Sum(sender.counters().skipped);
     result.value_bytes = sender.counters().value_bytes;
     result.is_complete &= sender.IsDrained();
     result.failed_at_kafka |= !Health().ok();

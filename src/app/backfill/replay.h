@@ -50,7 +50,7 @@ class Replay final : private EventConsumer {
     bool failed_at_kafka = false;
     Lsn resume;  // all before it is acknowledged
     uint64_t events = 0;
-    uint64_t undeliverable = 0;  // in a dry run, beside `events`
+    uint64_t undeliverable = 0;  // beside `events`: on_error has set them aside
     uint64_t value_bytes = 0;
     uint64_t skipped = 0;        // from before `since`
     DispositionCounts left_out;  // on record

@@ -3,6 +3,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/connect/quote.h"
+#include "postgres/connect/relation_oid.h"
 #include "postgres/connect/sqlstate.h"
 
 namespace walpost {
@@ -33,13 +34,12 @@ std::string CountSql(const std::string& table, const std::string& condition) {
       QuoteQualifiedName(table), condition, ExistingRows::kLimit + 1);
 }
 
-std::string EstimateSql(const std::string& table_literal) {
+std::string EstimateSql(Connection& connection, const std::string& table) {
   return fmt::format(
       "SELECT coalesce(sum(greatest(reltuples, 0)), 0)::bigint FROM "
-      "pg_catalog.pg_class WHERE relkind = 'r' AND (oid = "
-      "pg_catalog.to_regclass({0}) OR oid IN (SELECT relid FROM "
-      "pg_catalog.pg_partition_tree(pg_catalog.to_regclass({0}))))",
-      table_literal);
+      "pg_catalog.pg_class WHERE relkind = 'r' AND (oid = {0} OR oid IN "
+      "(SELECT relid FROM pg_catalog.pg_partition_tree({0}::regclass)))",
+      RelationOidSql(connection, table));
 }
 
 // Each has an outcome, and no lock on a table outlives its own statement.
@@ -55,8 +55,7 @@ asio::awaitable<absl::StatusOr<std::vector<ExistingRows>>> Count(
   constexpr size_t kStatements = 3;  // for each table
   std::vector<std::string> statements;
   for (const std::string& table : tables) {
-    const std::string literal = connection.Literal(QuoteQualifiedName(table));
-    statements.push_back(EstimateSql(literal));
+    statements.push_back(EstimateSql(connection, table));
     statements.push_back(CountSql(table, condition));
     statements.push_back("ROLLBACK TO SAVEPOINT counted");
   }
@@ -90,8 +89,7 @@ asio::awaitable<absl::StatusOr<std::vector<ExistingRows>>> Count(
 
 asio::awaitable<absl::StatusOr<uint64_t>> EstimateRows(Connection& connection,
                                                        std::string table) {
-  const std::string sql =
-      EstimateSql(connection.Literal(QuoteQualifiedName(table)));
+  const std::string sql = EstimateSql(connection, table);
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
   co_return rows.Unsigned(0, 0);
 }

@@ -35,7 +35,8 @@ asio::awaitable<absl::StatusOr<std::vector<MatchingTable>>> FindMatchingTables(
   const std::string sql = fmt::format(
       "WITH {} SELECT n.nspname || '.' || c.relname, (n.nspname || '.' || "
       "c.relname IN (SELECT schemaname || '.' || tablename FROM "
-      "pg_catalog.pg_publication_tables WHERE pubname = {})) IS TRUE FROM "
+      "pg_catalog.pg_publication_tables WHERE pubname = {})) IS TRUE, "
+      "strpos(n.nspname, '.') > 0, format('%I.%I', n.nspname, c.relname) FROM "
       "pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = "
       "c.relnamespace WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition "
       "AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema' "
@@ -45,6 +46,13 @@ asio::awaitable<absl::StatusOr<std::vector<MatchingTable>>> FindMatchingTables(
       MatchesSql(connection, outbox));
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
   for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows.Bool(i, 2)) {
+      co_return absl::FailedPreconditionError(fmt::format(
+          "table {} matches outbox.tables, and its schema has a dot in its "
+          "name, which schema.table cannot express: rename the schema, or "
+          "use patterns that do not match it",
+          rows.Text(i, 3)));
+    }
     found.push_back({rows.Text(i, 0), rows.Bool(i, 1)});
   }
   co_return found;

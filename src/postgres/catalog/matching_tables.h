@@ -22,6 +22,9 @@ struct MatchingTable {
 // statement. Not partitions, whose rows have the name of their root, and none
 // of the server's own. `publication` empty: there is none. `outbox` outlives
 // the coroutine.
+//
+// kFailedPrecondition without an SQLSTATE: a table that matches has a schema
+// with a dot in its name; names the table.
 boost::asio::awaitable<absl::StatusOr<std::vector<MatchingTable>>>
 FindMatchingTables(Connection& connection, std::string publication,
                    const OutboxOptions& outbox);
@@ -32,7 +35,8 @@ boost::asio::awaitable<absl::StatusOr<std::vector<bool>>> FindExistingTables(
 
 // Adds all tables that match to outbox.tables.
 //
-// kFailedPrecondition: see FindByPattern. Others come from the connection.
+// kFailedPrecondition: see FindByPattern and FindMatchingTables. Others come
+// from the connection.
 boost::asio::awaitable<absl::Status> ExpandPatterns(Connection& connection,
                                                     OutboxOptions& outbox);
 

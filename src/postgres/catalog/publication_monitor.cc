@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/join_named.h"
 #include "base/status_macros.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
@@ -10,6 +11,7 @@
 #include "postgres/catalog/matching_tables.h"
 #include "postgres/catalog/publication_check.h"
 #include "postgres/catalog/table_facts.h"
+#include "postgres/connect/sqlstate.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -70,9 +72,17 @@ asio::awaitable<absl::Status> PublicationMonitor::Look(Connection& connection) {
 // Those that are not published yet keep no other from being so.
 asio::awaitable<absl::Status> PublicationMonitor::LookForNewTables(
     Connection& connection) {
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      const std::vector<MatchingTable> found,
-      co_await FindMatchingTables(connection, options_.publication, outbox_));
+  const absl::StatusOr<std::vector<MatchingTable>> matching =
+      co_await FindMatchingTables(connection, options_.publication, outbox_);
+  if (absl::IsFailedPrecondition(matching.status()) &&
+      SqlstateOf(matching.status()).empty()) {
+    new_tables_.clear();
+    new_table_trouble_ = std::string(matching.status().message());
+    new_table_digest_ = new_table_trouble_;
+    co_return absl::OkStatus();
+  }
+  if (!matching.ok()) co_return matching.status();
+  const std::vector<MatchingTable>& found = *matching;
   std::vector<TableOptions> entries;
   std::vector<std::string> published;
   std::vector<std::string> unpublished;
@@ -159,6 +169,10 @@ Gap PublicationMonitor::CoverageGap(const std::string& change) const {
 void PublicationMonitor::Compare(const Findings& findings) {
   const Finding* worst = FirstError(findings);
   is_error_ = worst != nullptr;
+  std::vector<std::string> errors;
+  for (const Finding& finding : findings) {
+    if (finding.severity == Severity::kError) errors.push_back(TextOf(finding));
+  }
   for (const Finding& finding : findings) {
     if (worst == nullptr && reference_ &&
         finding.severity == Severity::kWarning &&
@@ -172,8 +186,10 @@ void PublicationMonitor::Compare(const Findings& findings) {
         reference_ ? "it was in order before: rows that are committed "
                      "meanwhile are never sent"
                    : "rows that are committed meanwhile are never sent";
-    trouble_ = fmt::format("Now: {} ({}){}{}", TextOf(*worst), since,
-                           worst->remedy.empty() ? "" : "; ", worst->remedy);
+    if (errors.empty()) errors.push_back(TextOf(*worst));
+    trouble_ =
+        fmt::format("Now: {} ({}){}{}", JoinNamed(errors, "errors"), since,
+                    worst->remedy.empty() ? "" : "; ", worst->remedy);
   } else if (!before.empty()) {
     spdlog::warn(
         "publication {} covers the outbox again; rows that were committed "

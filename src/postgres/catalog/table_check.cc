@@ -12,6 +12,7 @@ namespace walpost {
 namespace {
 
 Finding Missing(const TableQuestion& question) {
+  const TableOptions& table = question.table;
   std::string remedy =
       "correct outbox.tables (schema.table), or create it with walpost init "
       "-c FILE";
@@ -19,7 +20,17 @@ Finding Missing(const TableQuestion& question) {
     remedy =
         fmt::format("did you mean {}? Correct outbox.tables", question.similar);
   }
-  return {Severity::kError, fmt::format("table {}", question.table.name),
+  // It is on record, or nobody would ask for it.
+  if (!table.pattern.empty()) {
+    remedy = fmt::format(
+        "{}if it was dropped on purpose, run walpost recover -c FILE --accept; "
+        "walpost may keep running",
+        question.similar.empty()
+            ? ""
+            : fmt::format("if it is {} now, list that with formerly: [{}]; ",
+                          question.similar, table.name));
+  }
+  return {Severity::kError, fmt::format("table {}", table.name),
           "does not exist", std::move(remedy)};
 }
 

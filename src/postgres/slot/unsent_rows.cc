@@ -13,6 +13,7 @@
 #include "pgoutput/type_oid.h"
 #include "postgres/catalog/table_columns.h"
 #include "postgres/connect/quote.h"
+#include "postgres/connect/relation_oid.h"
 #include "postgres/connect/sqlstate.h"
 #include "postgres/slot/slot.h"
 #include "postgres/slot/slot_peek.h"
@@ -75,10 +76,11 @@ asio::awaitable<absl::Status> UnsentRowsCounter::FindPlace() {
   const std::string sql = fmt::format(
       "SELECT r.xmin, r.cmin FROM pg_catalog.pg_publication_rel r JOIN "
       "pg_catalog.pg_publication p ON p.oid = r.prpubid WHERE p.pubname = {0} "
-      "AND NOT p.puballtables AND (r.prrelid = {1}::regclass OR r.prrelid IN "
-      "(SELECT pg_catalog.pg_partition_ancestors({1}::regclass))) ORDER BY "
+      "AND NOT p.puballtables AND (r.prrelid = {1} OR r.prrelid IN (SELECT "
+      "pg_catalog.pg_partition_ancestors({1}::regclass))) ORDER BY "
       "pg_catalog.age(r.xmin) DESC LIMIT 1",
-      connection_.Literal(postgres_.publication), connection_.Literal(name_));
+      connection_.Literal(postgres_.publication),
+      RelationOidSql(connection_, outbox_.tables[table_].name));
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
                               co_await connection_.Execute(sql));
   if (rows.size() > 0) {
