@@ -336,6 +336,9 @@ absl::Status TopicReader::ReadMessages(const std::set<std::string>& topics,
                        message->offset);
     }
   }
+  // A broker answers in order: each later question would wait for a fetch that
+  // waits for records.
+  rd_kafka_assign(client_.get(), nullptr);
   return absl::OkStatus();
 }
 

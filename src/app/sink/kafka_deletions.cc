@@ -191,7 +191,7 @@ Findings FindDeletions(TopicsOfTables& topics,
       findings.push_back(
           {Severity::kWarning, table.name,
            fmt::format("whether Kafka would keep its rows is not known: {}",
-                       found.status().message()),
+                       std::string(found.status().message())),
            "ask again when the brokers answer"});
       continue;
     }
