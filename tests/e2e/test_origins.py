@@ -16,8 +16,6 @@ from harness import KafkaReader, Outbox, Postgres, wait_until
 from harness.pages import blocks
 from harness.remedies import commands, statements
 
-pytestmark = pytest.mark.quick_start
-
 _NONE = {"postgres": {"origin": "none"}}
 _ORDERED = {"tables": [{"name": "public.outbox", "order_by": "sequence"}]}
 

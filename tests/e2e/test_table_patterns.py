@@ -15,8 +15,6 @@ from harness import wait_until
 from harness.polled import STATE
 from harness.remedies import commands, run_command, statements
 
-pytestmark = pytest.mark.quick_start
-
 _TENANTS = "tenant_*.outbox"
 _COLUMNS = ("id uuid primary key default gen_random_uuid(), aggregate_type text "
             "not null, aggregate_id text, type text, payload jsonb, created_at "
