@@ -55,7 +55,6 @@ def test_p10_a_transaction_of_another_program_hides_records(
     judge_once(outbox, kafka, relay, at_least=2)
 
 
-@pytest.mark.long
 def test_p10_brokers_that_do_not_answer_hide_nothing(
         walpost, database, own_kafka, outbox, topics):
     relay = walpost(database, own_kafka, topics, **_sections(topics)).run()

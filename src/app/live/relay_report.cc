@@ -27,8 +27,9 @@ RelaySigns Relay::Signs() const {
         std::chrono::duration_cast<std::chrono::microseconds>(
             WallNow() - oldest->commit_time);
   }
+  const bool has_taken_over = source_.is_open() && !is_fencing_;
   signs.gap = continuity_.gap();
-  if (!signs.gap && !source_.is_open()) signs.gap = observed_gap_.gap();
+  if (!signs.gap && !has_taken_over) signs.gap = observed_gap_.gap();
   signs.trouble = session_.trouble();
   signs.slot_is_in_use = SqlstateOf(session_.trouble()) == kSqlstateObjectInUse;
   const SlotHolder& holder = source_.slot_holder();
@@ -50,8 +51,7 @@ RelaySigns Relay::Signs() const {
   signs.pause = pause_gate_.pause();
   signs.trouble_is_poison = session_.poison().is_poison();
   signs.has_streamed = session_.has_streamed();
-  signs.is_streaming =
-      (source_.is_open() && !is_fencing_) || session_.is_resuming(now);
+  signs.is_streaming = has_taken_over || session_.is_resuming(now);
   signs.server_silent_for = stream_.silence(now);
   signs.server_held_back_for = stream_.standby_hold().Length(now);
   signs.server_held_back_by = stream_.standby_hold().text();

@@ -140,7 +140,7 @@ def with_other_system(store):
     """The raw checkpoint, as another cluster would have written it."""
     raw = store.raw()
     if store.kind == "postgres":
-        return (raw[0], "1" + raw[1][1:-1] + "0", *raw[2:])
+        return (raw[0], str(int(raw[1]) ^ 1), *raw[2:])
     own = _decode(raw).system_identifier.encode()
     other = own[::-1]
     assert own != other
