@@ -5,7 +5,6 @@
 #include <iterator>
 #include <map>
 #include <memory>
-#include <ranges>
 #include <set>
 
 #include "app/sink/topic_reader_options.h"
@@ -204,8 +203,9 @@ Findings FindDeletions(TopicsOfTables& topics,
     for (const auto& [topic, partitions] : *found) {
       describe(topics.LimitsOf(topic, partitions.size()));
     }
-    for (const std::string& topic :
-         std::views::take(*topics.NamesOf(table), kMaxTopics)) {
+    size_t left = kMaxTopics;
+    for (const std::string& topic : *topics.NamesOf(table)) {
+      if (left-- == 0) break;
       if (!found->contains(topic)) describe(topics.LimitsOfNew(topic, table));
     }
   }
