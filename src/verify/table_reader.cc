@@ -270,13 +270,16 @@ absl::StatusOr<uint64_t> TableReader::CountUpdates(const std::string& table) {
   return static_cast<uint64_t>(Number(rows.get(), 0, 0).value_or(0));
 }
 
-absl::StatusOr<std::set<std::string>> TableReader::FindTopics(
+absl::StatusOr<ExpectationQuery> TableReader::QueryOf(
     const TableOptions& table, const RouteOptions& route) {
   WALPOST_ASSIGN_OR_RETURN(const std::vector<ColumnType> columns,
                            Columns(table.name));
-  WALPOST_ASSIGN_OR_RETURN(
-      const ExpectationQuery query,
-      ExpectationQuery::Create(table, route, columns, "", {}));
+  return ExpectationQuery::Create(table, route, columns, "", {});
+}
+
+absl::StatusOr<std::set<std::string>> TableReader::FindTopics(
+    const TableOptions& table, const RouteOptions& route) {
+  WALPOST_ASSIGN_OR_RETURN(const ExpectationQuery query, QueryOf(table, route));
   WALPOST_ASSIGN_OR_RETURN(const Result rows, Query(query.topics_sql()));
   std::set<std::string> topics;
   for (int row = 0; row < PQntuples(rows.get()); ++row) {
@@ -304,11 +307,7 @@ absl::StatusOr<TableReader::ByTopic> TableReader::Group(
 
 absl::StatusOr<TableReader::ByTopic> TableReader::CountOlder(
     const TableOptions& table, const RouteOptions& route, int64_t age_ms) {
-  WALPOST_ASSIGN_OR_RETURN(const std::vector<ColumnType> columns,
-                           Columns(table.name));
-  WALPOST_ASSIGN_OR_RETURN(
-      const ExpectationQuery query,
-      ExpectationQuery::Create(table, route, columns, "", {}));
+  WALPOST_ASSIGN_OR_RETURN(const ExpectationQuery query, QueryOf(table, route));
   if (query.time_sql().empty()) return ByTopic();
   const std::string where = fmt::format(
       "{} < now() - {} * interval '1 millisecond'", query.time_sql(), age_ms);
@@ -317,11 +316,7 @@ absl::StatusOr<TableReader::ByTopic> TableReader::CountOlder(
 
 absl::StatusOr<TableReader::ByTopic> TableReader::CountBytes(
     const TableOptions& table, const RouteOptions& route) {
-  WALPOST_ASSIGN_OR_RETURN(const std::vector<ColumnType> columns,
-                           Columns(table.name));
-  WALPOST_ASSIGN_OR_RETURN(
-      const ExpectationQuery query,
-      ExpectationQuery::Create(table, route, columns, "", {}));
+  WALPOST_ASSIGN_OR_RETURN(const ExpectationQuery query, QueryOf(table, route));
   const std::string sum =
       fmt::format("coalesce(sum(octet_length({})), 0)", query.value_sql());
   return Group(query, query.GroupedSql(sum, ""));
@@ -329,11 +324,7 @@ absl::StatusOr<TableReader::ByTopic> TableReader::CountBytes(
 
 absl::StatusOr<TableReader::ByTopic> TableReader::CountKeyless(
     const TableOptions& table, const RouteOptions& route) {
-  WALPOST_ASSIGN_OR_RETURN(const std::vector<ColumnType> columns,
-                           Columns(table.name));
-  WALPOST_ASSIGN_OR_RETURN(
-      const ExpectationQuery query,
-      ExpectationQuery::Create(table, route, columns, "", {}));
+  WALPOST_ASSIGN_OR_RETURN(const ExpectationQuery query, QueryOf(table, route));
   return Group(query,
                query.GroupedSql("count(*)",
                                 fmt::format("({}) IS NULL", query.key_sql())));

@@ -102,6 +102,9 @@ class TableReader {
   absl::Status Pin();
   absl::Status Refusal(const PGresult* result, const std::string& sql) const;
   absl::StatusOr<Result> Query(const std::string& sql);
+  // For the topics of the rows, and what is counted by topic.
+  absl::StatusOr<ExpectationQuery> QueryOf(const TableOptions& table,
+                                           const RouteOptions& route);
   absl::StatusOr<ByTopic> Group(const ExpectationQuery& query,
                                 const std::string& sql);
   absl::StatusOr<std::vector<ColumnType>> Columns(const std::string& table);

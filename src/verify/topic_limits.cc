@@ -1,5 +1,6 @@
 #include "verify/topic_limits.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <limits>
@@ -56,16 +57,25 @@ TopicLimits ParseTopicLimits(const std::string& topic, int64_t partitions,
   return limits;
 }
 
-TopicConfig ConfigOfNewTopics(const TopicConfig& broker) {
-  TopicConfig topic;
+TopicLimits LimitsOfNewTopic(const std::string& topic,
+                             const TopicConfig& broker,
+                             const std::optional<TopicCreation>& creation) {
+  TopicConfig config;
   for (const char* name :
        {"cleanup.policy", "retention.bytes", "message.timestamp.type",
         "message.timestamp.before.max.ms"}) {
     const auto found = broker.find(fmt::format("log.{}", name));
-    if (found != broker.end()) topic[name] = found->second;
+    if (found != broker.end()) config[name] = found->second;
   }
-  SetRetention(broker, topic);
-  return topic;
+  SetRetention(broker, config);
+  int64_t partitions = std::max<int64_t>(Limit(broker, "num.partitions"), 1);
+  if (creation) {
+    if (creation->partitions > 0) partitions = creation->partitions;
+    for (const auto& [name, value] : creation->config) config[name] = value;
+  }
+  TopicLimits limits = ParseTopicLimits(topic, partitions, config);
+  limits.exists = false;
+  return limits;
 }
 
 std::string AgeText(int64_t millis) {
@@ -140,12 +150,18 @@ Findings DescribeDeletions(const TopicLimits& limits, const RowsForTopic& rows,
                      *rows.bytes),
          raise("retention.bytes", -1)});
   }
-  if (limits.is_compacted() && rows.keyless > 0) {
+  if (limits.is_compacted() && rows.keyless != 0) {
+    const std::string which =
+        rows.keyless
+            ? fmt::format("{} rows of table {} have no key", *rows.keyless,
+                          rows.table)
+            : fmt::format("how many rows of table {} have no key is not known",
+                          rows.table);
     findings.push_back(
-        {severity, subject,
-         fmt::format("{} cleanup.policy={}, and {} rows of table {} have no "
-                     "key: the brokers refuse such records",
-                     has, limits.cleanup_policy, rows.keyless, rows.table),
+        {rows.keyless ? severity : Severity::kWarning, subject,
+         fmt::format("{} cleanup.policy={}, and {}: the brokers refuse such "
+                     "records",
+                     has, limits.cleanup_policy, which),
          "map outbox.tables.columns.aggregate_id to a column that is not NULL, "
          "or give these rows another topic"});
   }

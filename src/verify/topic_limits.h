@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/finding.h"
+#include "outbox/topic_creation.h"
 
 namespace walpost {
 
@@ -34,8 +35,11 @@ struct TopicLimits {
 TopicLimits ParseTopicLimits(const std::string& topic, int64_t partitions,
                              const TopicConfig& config);
 
-// The settings of a topic that a broker with these settings creates.
-TopicConfig ConfigOfNewTopics(const TopicConfig& broker);
+// Limits of a topic that a broker with these settings creates: `creation` has
+// precedence.
+TopicLimits LimitsOfNewTopic(const std::string& topic,
+                             const TopicConfig& broker,
+                             const std::optional<TopicCreation>& creation);
 
 // Rows of a table for one topic.
 struct RowsForTopic {
@@ -47,7 +51,8 @@ struct RowsForTopic {
   std::optional<uint64_t> bytes;  // of payloads
   // Rows that are older than what is accepted; nullopt: not known.
   std::optional<uint64_t> refused = 0;
-  uint64_t keyless = 0;  // rows whose records have no key
+  // Rows whose records have no key; nullopt: not known.
+  std::optional<uint64_t> keyless = 0;
 };
 
 // What Kafka would delete soon after it has acknowledged it, or refuse.

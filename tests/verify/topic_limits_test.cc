@@ -73,12 +73,35 @@ TEST(TopicLimitsTest, NewTopicsHaveTheSettingsOfTheBroker) {
   TopicConfig broker = {{"log.cleanup.policy", "delete"},
                         {"log.retention.hours", "168"},
                         {"log.retention.bytes", "1000"}};
-  EXPECT_EQ(ConfigOfNewTopics(broker), kWeek);
+  const auto limits_of = [&] {
+    return LimitsOfNewTopic("t", broker, std::nullopt);
+  };
+  EXPECT_FALSE(limits_of().exists);
+  EXPECT_EQ(limits_of().cleanup_policy, "delete");
+  EXPECT_EQ(limits_of().retention_ms, 604'800'000);
+  EXPECT_EQ(limits_of().retention_bytes, 1000);
+  EXPECT_EQ(limits_of().partitions, 1);
+  broker["num.partitions"] = "3";
+  EXPECT_EQ(limits_of().partitions, 3);
   broker["log.retention.minutes"] = "1";
-  EXPECT_EQ(ConfigOfNewTopics(broker).at("retention.ms"), "60000");
+  EXPECT_EQ(limits_of().retention_ms, 60'000);
   broker["log.retention.ms"] = "-1";
-  EXPECT_EQ(ConfigOfNewTopics(broker).at("retention.ms"), "-1");
-  EXPECT_TRUE(ConfigOfNewTopics({}).empty());
+  EXPECT_EQ(limits_of().retention_ms, -1);
+  broker.clear();
+  EXPECT_EQ(limits_of().cleanup_policy, "");
+}
+
+TEST(TopicLimitsTest, CreateTopicsIsAboveTheBroker) {
+  const TopicConfig broker = {{"log.cleanup.policy", "delete"},
+                              {"log.retention.ms", "1000"},
+                              {"num.partitions", "3"}};
+  TopicCreation creation;
+  creation.config = {{"retention.ms", "5000"}};
+  TopicLimits limits = LimitsOfNewTopic("t", broker, creation);
+  EXPECT_EQ(limits.retention_ms, 5000);
+  EXPECT_EQ(limits.partitions, 3) << "the brokers' choice";
+  creation.partitions = 7;
+  EXPECT_EQ(LimitsOfNewTopic("t", broker, creation).partitions, 7);
 }
 
 TEST(TopicLimitsTest, ATopicThatDoesNotExistIsCreatedWithAnotherSetting) {
@@ -101,6 +124,15 @@ TEST(TopicLimitsTest, NamesRowsWithoutAKey) {
                 .find("cleanup.policy=compact,delete, and 3 rows of table "
                       "public.outbox have no key: the brokers refuse"),
             std::string::npos);
+}
+
+TEST(TopicLimitsTest, RowsWhoseKeysAreNotCountedMayHaveNone) {
+  const RowsForTopic rows{"public.outbox", "", 0, 0, 0, std::nullopt};
+  EXPECT_NE(
+      Said(ParseTopicLimits("t", 4, {{"cleanup.policy", "compact"}}), rows)
+          .find("how many rows of table public.outbox have no key is not "
+                "known"),
+      std::string::npos);
 }
 
 TEST(TopicLimitsTest, SaysThatRowsAreNotCounted) {

@@ -1,7 +1,6 @@
 #include "app/sink/kafka_deletions.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -71,24 +70,10 @@ class TopicsOfTables {
   // Limits of a topic that does not exist yet.
   TopicLimits LimitsOfNew(const std::string& topic, const TableOptions& table) {
     if (!broker_) broker_ = topics_->DescribeBroker();
-    TopicConfig settings = ConfigOfNewTopics(*broker_);
-    const auto found = broker_->find("num.partitions");
-    int64_t partitions = 1;
-    if (found != broker_->end()) {
-      partitions = std::strtoll(found->second.c_str(), nullptr, 10);
-    }
-    const auto& creation = table.create_topics
-                               ? table.create_topics
-                               : config_.outbox.route.create_topics;
-    if (creation) {
-      if (creation->partitions > 0) partitions = creation->partitions;
-      for (const auto& [name, value] : creation->config) {
-        settings[name] = value;
-      }
-    }
-    TopicLimits limits = ParseTopicLimits(topic, partitions, settings);
-    limits.exists = false;
-    return limits;
+    return LimitsOfNewTopic(topic, *broker_,
+                            table.create_topics
+                                ? table.create_topics
+                                : config_.outbox.route.create_topics);
   }
 
   const Config& config() const { return config_; }
@@ -140,7 +125,7 @@ class RowsOfTable {
     }
     if (limits.is_compacted()) {
       if (!keyless_) keyless_ = rows_.CountKeyless(table_, route_);
-      result.keyless = CountOf(*keyless_, limits.topic).value_or(0);
+      result.keyless = CountOf(*keyless_, limits.topic);
     }
     return result;
   }
