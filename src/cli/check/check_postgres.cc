@@ -11,21 +11,16 @@
 #include "base/server_version.h"
 #include "base/sql_name.h"
 #include "base/status_macros.h"
-#include "checkpoint/birth_record.h"
-#include "checkpoint/coverage.h"
 #include "checkpoint/former_names.h"
 #include "cli/shared/run_to_end.h"
 #include "cli/shared/slot_inspection.h"
 #include "fmt/format.h"
 #include "polling/polling_check.h"
-#include "postgres/catalog/coverage_query.h"
 #include "postgres/catalog/partition_monitor.h"
-#include "postgres/catalog/publication.h"
 #include "postgres/connect/instance_name.h"
 #include "postgres/connect/system_identity.h"
 #include "postgres/parking/parking_check.h"
 #include "postgres/slot/birth_check.h"
-#include "postgres/slot/birth_record.h"
 #include "postgres/slot/failover_check.h"
 #include "postgres/slot/pause_record.h"
 #include "postgres/slot/slot_holder.h"
@@ -195,49 +190,6 @@ asio::awaitable<Found> CheckPause(Connection& connection,
   co_return PauseFindings(PauseSubject(config.postgres.slot), record);
 }
 
-// Without a checkpoint store, run puts each table on record before it streams.
-asio::awaitable<Found> CheckRecordOfTables(Connection& connection,
-                                           const Config& config) {
-  Findings findings;
-  const WalSourceOptions& postgres = config.postgres;
-  if (config.checkpoint.has_store()) co_return findings;
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      const PublicationRights rights,
-      co_await FindPublicationRights(connection, postgres.publication));
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      const std::optional<BirthRecord> birth,
-      co_await ReadBirthRecord(connection, postgres.publication,
-                               postgres.slot));
-  if (rights.may_alter || !birth || !birth->added) co_return findings;
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      const Coverage now,
-      co_await ReadCoverage(connection, postgres.publication,
-                            config.outbox.tables));
-  const Coverage announced =
-      Coverage::Parse(CoverageOf(*birth, Announced::kYes));
-  const std::string cannot = fmt::format(
-      "role {} does not own publication {} and cannot put it on record, and "
-      "checkpoint.store is none",
-      rights.role, postgres.publication);
-  for (const Coverage::Table& table : AddedTables(announced, now)) {
-    findings.push_back(
-        {Severity::kError, fmt::format("table {}", table.name),
-         fmt::format("is new, and run does not stream: {}", cannot),
-         "walpost init -c FILE --admin CONNINFO, as the owner, puts it on "
-         "record; or set checkpoint.store"});
-  }
-  if (findings.empty() && !config.outbox.patterns.empty()) {
-    findings.push_back(
-        {Severity::kWarning, "outbox.tables",
-         fmt::format("a table that comes later by a pattern holds up all "
-                     "tables: {}",
-                     cannot),
-         "set checkpoint.store to file, postgres or kafka; or let walpost init "
-         "-c FILE --admin CONNINFO, as the owner, add each table"});
-  }
-  co_return findings;
-}
-
 asio::awaitable<Found> CheckPostgres(asio::any_io_executor executor,
                                      const Config& config,
                                      const std::vector<Route>& routes,
@@ -258,14 +210,11 @@ asio::awaitable<Found> CheckPostgres(asio::any_io_executor executor,
   WALPOST_CO_ASSIGN_OR_RETURN(const Findings pause,
                               co_await CheckPause(**connection, config));
   Append(*found, pause);
-  BirthCheck birth(**connection, config.postgres, config.outbox.tables);
+  BirthCheck birth(**connection, config.postgres, config.outbox,
+                   config.checkpoint.has_store());
   Found born = co_await birth.Run();
   if (!born.ok()) co_return born.status();
   Append(*found, *born);
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      const Findings records,
-      co_await CheckRecordOfTables(**connection, config));
-  Append(*found, records);
   Found gaps = co_await CheckContinuity(executor, config, kafka);
   if (!gaps.ok()) co_return gaps.status();
   WithdrawRemedies(config, *gaps, *found);

@@ -1,7 +1,12 @@
 #include "postgres/slot/birth_check.h"
 
+#include <vector>
+
 #include "base/status_macros.h"
+#include "checkpoint/birth_record.h"
+#include "checkpoint/coverage.h"
 #include "fmt/format.h"
+#include "postgres/catalog/coverage_query.h"
 #include "postgres/catalog/publication.h"
 
 namespace walpost {
@@ -19,6 +24,7 @@ asio::awaitable<absl::StatusOr<Findings>> BirthCheck::Run() {
   if (!rights_.exists) co_return findings_;
   if (sight_.birth) {
     CheckRecord();
+    status = co_await CheckTables();
   } else {
     status = co_await CheckMissing();
   }
@@ -66,6 +72,39 @@ void BirthCheck::CheckRecord() {
       "run those two as the owner of the publication");
 }
 
+// Without a checkpoint store, run puts each table on record before it streams.
+asio::awaitable<absl::Status> BirthCheck::CheckTables() {
+  if (has_store_ || rights_.may_alter || !sight_.birth->added) {
+    co_return absl::OkStatus();
+  }
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      const Coverage now,
+      co_await ReadCoverage(connection_, options_.publication, outbox_.tables));
+  const std::string cannot = fmt::format(
+      "role {} does not own publication {} and cannot put it on record, and "
+      "checkpoint.store is none",
+      rights_.role, options_.publication);
+  const std::vector<Coverage::Table> added = AddedTables(
+      Coverage::Parse(CoverageOf(*sight_.birth, Announced::kYes)), now);
+  for (const Coverage::Table& table : added) {
+    findings_.push_back(
+        {Severity::kError, fmt::format("table {}", table.name),
+         fmt::format("is new, and run does not stream: {}", cannot),
+         "walpost init -c FILE --admin CONNINFO, as the owner, puts it on "
+         "record; or set checkpoint.store"});
+  }
+  if (added.empty() && !outbox_.patterns.empty()) {
+    findings_.push_back(
+        {Severity::kWarning, "outbox.tables",
+         fmt::format("a table that comes later by a pattern holds up all "
+                     "tables: {}",
+                     cannot),
+         "set checkpoint.store to file, postgres or kafka; or let walpost init "
+         "-c FILE --admin CONNINFO, as the owner, add each table"});
+  }
+  co_return absl::OkStatus();
+}
+
 asio::awaitable<absl::Status> BirthCheck::CheckMissing() {
   if (rights_.may_alter) {
     Add(Severity::kNote, "is not on record yet; run will write it");
@@ -88,8 +127,8 @@ asio::awaitable<absl::Status> BirthCheck::CheckMissing() {
   if (sight_.slot) {
     WALPOST_CO_ASSIGN_OR_RETURN(
         BirthRecord record,
-        co_await DescribeBirth(connection_, options_.publication, tables_,
-                               options_.slot,
+        co_await DescribeBirth(connection_, options_.publication,
+                               outbox_.tables, options_.slot,
                                sight_.slot->confirmed_flush_lsn));
     WALPOST_CO_ASSIGN_OR_RETURN(
         std::string sql,

@@ -1,6 +1,8 @@
-// BirthCheck: is the birth of the slot recorded, and does the record match?
+// BirthCheck: is the birth of the slot recorded, does the record match, and
+// does it have the tables?
 //
-//   auto findings = co_await BirthCheck(connection, options).Run();
+//   auto findings =
+//       co_await BirthCheck(connection, options, outbox, has_store).Run();
 //
 // For `check`. `run` judges by itself (checkpoint/continuity.h), and writes a
 // missing record if its role may.
@@ -8,9 +10,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <optional>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/finding.h"
@@ -24,9 +24,13 @@ namespace walpost {
 class BirthCheck {
  public:
   // All arguments outlive the object. Needs a replication connection.
+  // `has_store`: the tables are on record in the checkpoint, too.
   BirthCheck(Connection& connection, const WalSourceOptions& options,
-             std::span<const TableOptions> tables)
-      : connection_(connection), options_(options), tables_(tables) {}
+             const OutboxOptions& outbox, bool has_store)
+      : connection_(connection),
+        options_(options),
+        outbox_(outbox),
+        has_store_(has_store) {}
 
   // No findings without a publication. Errors come from the connection or a
   // query; they are not findings.
@@ -36,11 +40,13 @@ class BirthCheck {
   boost::asio::awaitable<absl::Status> Observe();
   boost::asio::awaitable<absl::Status> CheckMissing();
   void CheckRecord();
+  boost::asio::awaitable<absl::Status> CheckTables();
   void Add(Severity severity, std::string text, std::string remedy = "");
 
   Connection& connection_;
   const WalSourceOptions& options_;
-  std::span<const TableOptions> tables_;
+  const OutboxOptions& outbox_;
+  bool has_store_;
   PublicationRights rights_;
   ObservedSlot sight_;
   Findings findings_;
