@@ -210,6 +210,14 @@ std::string CarryPassedOver(const std::string& fresh,
   return coverage.ToString();
 }
 
+std::string WithoutMissingTables(const std::string& text) {
+  Coverage coverage = Coverage::Parse(text);
+  std::erase_if(coverage.tables, [](const Coverage::Table& table) {
+    return table.definition.empty();
+  });
+  return coverage.ToString();
+}
+
 bool LeavesOutMore(const std::string& before, const std::string& after) {
   const Coverage earlier = Coverage::Parse(before);
   const Coverage later = Coverage::Parse(after);

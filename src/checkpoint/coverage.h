@@ -95,6 +95,9 @@ std::string WithPassedOver(const std::string& text, const PassedOver& passed);
 std::string CarryPassedOver(const std::string& fresh,
                             const std::string& before);
 
+// Without the tables that do not exist: a later table of the same name is new.
+std::string WithoutMissingTables(const std::string& text);
+
 // True if `after` has a table as left out that `before` has not.
 bool LeavesOutMore(const std::string& before, const std::string& after);
 

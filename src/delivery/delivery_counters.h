@@ -31,6 +31,11 @@ struct DeliveryCounters {
     return std::accumulate(counts.begin(), counts.end(), uint64_t{0});
   }
 
+  // Events that are not published, because they could not be delivered.
+  uint64_t set_aside() const {
+    return Sum(dead_letters) + Sum(skipped) + Sum(parked) + parked_behind;
+  }
+
   DeliveryCounters& operator+=(const DeliveryCounters& more);
 };
 

@@ -201,6 +201,17 @@ TEST(CoverageTest, ARecordThatBeginsAgainKnowsWhatWasPassedOver) {
   EXPECT_TRUE(carried.passed_over.is_complete());
 }
 
+TEST(CoverageTest, ATableWhoseLossIsAcceptedIsNotOnRecord) {
+  Coverage coverage = kCoverage;
+  ASSERT_GE(coverage.tables.size(), 2u);
+  coverage.tables[0].definition.clear();
+  const Coverage left =
+      Coverage::Parse(WithoutMissingTables(coverage.ToString()));
+  EXPECT_EQ(left.tables.size(), coverage.tables.size() - 1);
+  EXPECT_EQ(left.publication, coverage.publication);
+  EXPECT_EQ(AddedTables(left, kCoverage).size(), 1u) << "if it is made again";
+}
+
 TEST(CoverageTest, TwoRecordsKnowMoreThanOne) {
   Coverage newer = TakeUp(Without(kAudit), Coverage());
   Coverage older = newer;

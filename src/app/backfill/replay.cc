@@ -236,11 +236,9 @@ Replay::Result Replay::result() const {
   if (run_ != nullptr) {
     const Sender& sender = run_->sender();
     // Dead letters are acknowledged, too.
-    const uint64_t letters =
-        DeliveryCounters::Sum(sender.counters().dead_letters);
-    result.events = sender.counters().acknowledged - letters;
-    result.undeliverable =
-        letters + DeliveryCounters::Sum(sender.counters().skipped);
+    result.events = sender.counters().acknowledged -
+                    DeliveryCounters::Sum(sender.counters().dead_letters);
+    result.undeliverable = sender.counters().set_aside();
     result.value_bytes = sender.counters().value_bytes;
     result.is_complete &= sender.IsDrained();
     result.failed_at_kafka |= !Health().ok();

@@ -98,11 +98,7 @@ TablePublisher::Continue(Connection& connection) {
 // What the sender has set aside is not published.
 void TablePublisher::CountSetAside() {
   if (options_.dry_run) return;
-  const DeliveryCounters& counters = run_.sender().counters();
-  const uint64_t set_aside = DeliveryCounters::Sum(counters.dead_letters) +
-                             DeliveryCounters::Sum(counters.skipped) +
-                             DeliveryCounters::Sum(counters.parked) +
-                             counters.parked_behind;
+  const uint64_t set_aside = run_.sender().counters().set_aside();
   counts_.published -= set_aside - counts_.set_aside;
   counts_.set_aside = set_aside;
 }

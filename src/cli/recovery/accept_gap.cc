@@ -37,15 +37,6 @@ absl::Status CheckSlot(const Config& config, const SlotInspection& inspection) {
       slot, trouble));
 }
 
-// Without the tables that do not exist: a later table of the same name is new.
-std::string WithoutMissing(const std::string& text) {
-  Coverage coverage = Coverage::Parse(text);
-  std::erase_if(coverage.tables, [](const Coverage::Table& table) {
-    return table.definition.empty();
-  });
-  return coverage.ToString();
-}
-
 asio::awaitable<absl::Status> ReplaceBirthRecord(
     Connection& connection, const Config& config,
     const SlotInspection& inspection, const BirthRecord& record) {
@@ -85,7 +76,7 @@ asio::awaitable<absl::Status> AcceptGap(asio::any_io_executor executor,
                              config.outbox.tables, config.postgres.slot,
                              stands));
   record.kafka_cluster = inspection.kafka_cluster;
-  record.coverage = CarryPassedOver(WithoutMissing(record.coverage),
+  record.coverage = CarryPassedOver(WithoutMissingTables(record.coverage),
                                     inspection.diagnosis.known_coverage);
   // The slot continues at its position. That is not its beginning, or an
   // initial snapshot would assume that nothing was streamed yet.
