@@ -18,6 +18,7 @@ import random
 import time
 
 import rig
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 _PARTITIONS = 12  # of a topic
@@ -47,6 +48,22 @@ def _create_topics(bootstrap, count):
                   for name in names[begin:begin + 50]]
         for answer in admin.create_topics(topics, request_timeout=60).values():
             answer.result()
+    # The controller has answered; the broker has yet to make the logs.
+    begin = [TopicPartition(name, partition, 0)
+             for name in names for partition in range(_PARTITIONS)]
+    rig.wait_until(lambda: _has_all(bootstrap, begin), lambda: "no logs", 300, 1)
+
+
+def _has_all(bootstrap, begin):
+    """Asked by a new client: one keeps what it once learnt about a topic."""
+    client = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench"})
+    try:
+        found = client.offsets_for_times(begin, timeout=60)
+    except KafkaException:
+        return False
+    finally:
+        client.close()
+    return not any(partition.error for partition in found)
 
 
 class Bench:

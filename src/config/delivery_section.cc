@@ -40,8 +40,10 @@ void ReadTransactions(Section& section, TransactionOptions& options) {
 }  // namespace
 
 void ReadDelivery(Section section, Config& config) {
-  section.ReadSize("max_in_flight_records", config.window.max_records, 1,
-                   kMaxRecords);
+  if (section.ReadSizeOrAuto("max_in_flight_records", config.window.max_records,
+                             1, kMaxRecords)) {
+    config.window.records_per_partition = 0;
+  }
   section.ReadSize("max_in_flight_bytes", config.window.max_bytes, kMinBytes,
                    kMaxBytes);
   section.Read("shutdown_timeout", config.shutdown_timeout, milliseconds(0),

@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr int kMaxStatisticsMillis = 5'000;
+constexpr int kMaxStatisticsMillis = 12'000;
 constexpr size_t kMaxTopics = 1'000'000;
 constexpr size_t kMinBytes = size_t{64} << 10;
 constexpr size_t kMaxWalBytes = size_t{1} << 50;
@@ -298,7 +298,9 @@ Config ReadConfig(Section root) {
   CheckRetention(root, config);
   SetCheckpointTopic(root, config);
   config.kafka.client_id = "walpost-" + config.postgres.slot;
-  config.kafka.max_records = config.window.max_records;
+  config.kafka.max_records = config.window.records_per_partition == 0
+                                 ? config.window.max_records
+                                 : AcknowledgementWindow::kMaxSpreadRecords;
   config.kafka.transaction_timeout = config.transactions.timeout;
   config.kafka.checkpoint_topic = config.checkpoint.topic;
   config.kafka.own_topics = {config.checkpoint.topic,

@@ -303,7 +303,11 @@ YAML::Node PrintDelivery(const Config& config) {
   const bool stops =
       transactions.oversize == TransactionOptions::Oversize::kStop;
   YAML::Node node;
-  node["max_in_flight_records"] = config.window.max_records;
+  if (config.window.records_per_partition > 0) {
+    node["max_in_flight_records"] = "auto";
+  } else {
+    node["max_in_flight_records"] = config.window.max_records;
+  }
   node["max_in_flight_bytes"] = FormatSize(config.window.max_bytes);
   node["shutdown_timeout"] = FormatDuration(config.shutdown_timeout);
   node["guarantee"] = transactions.is_on ? "exactly_once" : "at_least_once";

@@ -190,6 +190,14 @@ void Section::Read(const std::string& key, std::chrono::milliseconds& value,
   }
 }
 
+bool Section::ReadSizeOrAuto(const std::string& key, size_t& value,
+                             size_t least, size_t most) {
+  const std::optional<std::string> text = Text(key);
+  if (!text || *text == "auto") return false;
+  ReadSize(key, value, least, most);
+  return true;
+}
+
 void Section::ReadSize(const std::string& key, size_t& value, size_t least,
                        size_t most) {
   const std::optional<std::string> text = Text(key);

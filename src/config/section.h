@@ -55,6 +55,9 @@ class Section {
   // A plain number, or one with a unit of bytes.
   void ReadSize(const std::string& key, size_t& value, size_t least,
                 size_t most);
+  // Likewise, or "auto". True: it is a number.
+  bool ReadSizeOrAuto(const std::string& key, size_t& value, size_t least,
+                      size_t most);
   // One of the names; sets `choice` to its value.
   template <typename Enum>
   void ReadChoice(const std::string& key, Enum& choice,

@@ -13,6 +13,24 @@ AcknowledgementWindow::AcknowledgementWindow(Options options)
       ring_(std::bit_ceil(options.max_records)),
       mask_(ring_.size() - 1) {}
 
+// Partitions are served in turns, some later than others: behind the oldest
+// record there must be room for several rounds of the rest.
+void AcknowledgementWindow::SpreadOver(size_t partitions) {
+  constexpr size_t kRounds = 4;
+  const size_t records =
+      std::min(kMaxSpreadRecords, partitions * options_.records_per_partition);
+  if (records <= options_.max_records) return;
+  options_.max_records = records;
+  const size_t size = kRounds * std::bit_ceil(records);
+  if (size <= ring_.size()) return;
+  std::vector<Entry> larger(size);
+  for (Sequence sequence = head_; sequence < next_; ++sequence) {
+    larger[sequence & (size - 1)] = At(sequence);
+  }
+  ring_ = std::move(larger);
+  mask_ = size - 1;
+}
+
 Sequence AcknowledgementWindow::Add(const InFlightRecord& record) {
   WALPOST_CHECK(next_ - head_ < ring_.size());
   WALPOST_CHECK(record.position > newest_.position);

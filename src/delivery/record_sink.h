@@ -55,6 +55,9 @@ class RecordSink {
   virtual AfterRejection after_rejection() const {
     return AfterRejection::kFails;
   }
+  // Partitions of the topics that records have gone to, as of a second ago.
+  virtual size_t partitions() const { return 0; }
+
   // A record was rejected, and no other is on its way, nor in the transaction,
   // if there is one: that is given up, and another begins. Until then Produce
   // returns kResourceExhausted. Requires a sink that goes on.

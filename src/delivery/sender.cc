@@ -211,6 +211,8 @@ void Sender::PutInWindow(const Event& event, size_t bytes, uint8_t error_class,
                          Kind kind) {
   window_.Add(
       {event.position, event.commit_time, bytes, event.xid, error_class, kind});
+  if (window_.HasCapacity() || !record_sender_.has_sink()) return;
+  window_.SpreadOver(record_sender_.sink()->partitions());
 }
 
 void Sender::OnAcknowledged(Sequence sequence, WallTime now) {

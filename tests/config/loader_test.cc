@@ -306,6 +306,15 @@ const Row kRows[] = {
     {"delivery.max_in_flight_records", "2000",
      "{delivery: {max_in_flight_records: 1}}", "1",
      [](const Config& c) { return Text(c.window.max_records); }},
+    {"delivery.max_in_flight_records", "4 24000",
+     "{delivery: {max_in_flight_records: 70000}}", "0 70000",
+     [](const Config& c) {
+       return Text(c.window.records_per_partition) + " " +
+              Text(c.kafka.max_records);
+     }},
+    {"delivery.max_in_flight_records", "4",
+     "{delivery: {max_in_flight_records: auto}}", "4",
+     [](const Config& c) { return Text(c.window.records_per_partition); }},
     {"delivery.max_in_flight_bytes", "16777216",
      "{delivery: {max_in_flight_bytes: 64KiB}}", "65536",
      [](const Config& c) { return Text(c.window.max_bytes); }},

@@ -77,7 +77,7 @@ kafka:
   properties:
     {}
 delivery:
-  max_in_flight_records: 2000
+  max_in_flight_records: auto
   max_in_flight_bytes: 16MiB
   shutdown_timeout: 10s
   guarantee: at_least_once

@@ -344,5 +344,65 @@ TEST_F(AcknowledgementWindowTest, P9AWithdrawnRecordProvesNoCommit) {
   EXPECT_EQ(window_.passed_watermark(), 210u);
 }
 
+TEST(AcknowledgementWindow, HasRoomForSomeRecordsOfEachPartition) {
+  AcknowledgementWindow window(Limits(8));
+  window.SpreadOver(2);
+  EXPECT_EQ(window.max_records(), 8u) << "never fewer";
+  window.SpreadOver(100);
+  EXPECT_EQ(window.max_records(), 400u);
+  window.SpreadOver(5);
+  EXPECT_EQ(window.max_records(), 400u);
+  window.SpreadOver(1'000'000);
+  EXPECT_EQ(window.max_records(), AcknowledgementWindow::kMaxSpreadRecords);
+}
+
+TEST(AcknowledgementWindow, ANumberThatWasSetStays) {
+  AcknowledgementWindow::Options options = Limits(8);
+  options.records_per_partition = 0;
+  AcknowledgementWindow window(options);
+  window.SpreadOver(1000);
+  EXPECT_EQ(window.max_records(), 8u);
+}
+
+TEST(AcknowledgementWindow, P2GrowsWithTheRecordsThatAreInIt) {
+  AcknowledgementWindow window(Limits(8));
+  const auto add = [&window](uint64_t lsn) {
+    const Sequence sequence =
+        window.Add({At(lsn), WallTime(), /*size_bytes=*/1});
+    window.AddWatermark(lsn + 1);
+    return sequence;
+  };
+  std::vector<Sequence> sequences;
+  for (uint64_t i = 1; i <= 11; ++i) {  // head and end are not at the edge
+    sequences.push_back(add(10 * i));
+    if (i <= 3) window.Acknowledge(sequences.back());
+  }
+  window.Acknowledge(sequences[6]);
+  window.SpreadOver(10);
+  EXPECT_EQ(window.in_flight_records(), 7u);
+  EXPECT_EQ(window.Find(sequences[6]), nullptr);
+  EXPECT_EQ(window.oldest()->position, At(40));
+  for (uint64_t i = 12; window.HasCapacity(); ++i) {
+    sequences.push_back(add(10 * i));
+  }
+  EXPECT_EQ(window.in_flight_records(), 40u);
+  EXPECT_EQ(window.passed_watermark(), 31u);
+  for (const Sequence sequence : sequences) window.Acknowledge(sequence);
+  EXPECT_EQ(window.passed_watermark(), 10 * sequences.size() + 1);
+}
+
+// The oldest waits for its turn, the others go on.
+TEST(AcknowledgementWindow, SpreadItHasRoomBehindTheOldestRecord) {
+  AcknowledgementWindow window(Limits(8));
+  window.SpreadOver(16);  // 64 records
+  window.Add({At(1), WallTime(), 1});
+  uint64_t behind = 0;
+  while (window.HasCapacity()) {
+    ++behind;
+    window.Acknowledge(window.Add({At(1 + behind), WallTime(), 1}));
+  }
+  EXPECT_EQ(behind, 4 * 64u - 1);
+}
+
 }  // namespace
 }  // namespace walpost

@@ -55,6 +55,20 @@ TEST_F(SenderTest, AWatermarkIsPassedWithTheEventsBeforeIt) {
   EXPECT_EQ(sender_.window().passed_watermark(), 5u);
 }
 
+TEST_F(SenderTest, ManyPartitionsHaveRoomForMoreRecordsInFlight) {
+  sink_.SetPartitions(700);
+  uint64_t number = 0;
+  while (OfferEvent(number + 1) == Offer::kAccepted) ++number;
+  EXPECT_EQ(number, 4u * 700);
+}
+
+TEST_F(SenderTest, FewPartitionsHaveNoRoomForMore) {
+  sink_.SetPartitions(500);
+  uint64_t number = 0;
+  while (OfferEvent(number + 1) == Offer::kAccepted) ++number;
+  EXPECT_EQ(number, AcknowledgementWindow::Options().max_records);
+}
+
 TEST_F(SenderTest, P3OfRepeatedEventsThoseThatAreAcknowledgedAreNotSent) {
   for (const uint64_t number : {1, 2, 3, 4}) OfferEvent(number);
   sender_.OnAcknowledged(0, WallTime());

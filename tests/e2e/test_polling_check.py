@@ -132,6 +132,8 @@ def test_missing_privileges_are_named(database, walpost, kafka, topics):
         _mend(database, remedies)
         assert _check(relay)[0] == 0
         relay.run()
+        code, text, _ = _check(relay)  # its port is that of this walpost
+        assert code == 0 and "runs, and is " in text, text
         assert relay.stop() == 0
     finally:
         database.execute(f"drop owned by {role}; drop role {role}")

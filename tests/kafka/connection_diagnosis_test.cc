@@ -21,6 +21,21 @@ TEST(ConnectionDiagnosisTest, NamesTheCauseAndTheSettings) {
   EXPECT_THAT(trouble.text(), Not(HasSubstr("suppressed")));
 }
 
+TEST(ConnectionDiagnosisTest, QuotesNoPieceOfATokenConfiguration) {
+  for (const char* text :
+       {"Unrecognized sasl.oauthbearer.config beginning at: pass=s3cret",
+        "Invalid sasl.oauthbearer.config: '\"' cannot appear in scope: s3cret",
+        "Invalid sasl.oauthbearer.config: non-integral 'lifeSeconds': s3cret"}) {
+    ConnectionDiagnosis trouble;
+    EXPECT_TRUE(trouble.Note(
+        RD_KAFKA_RESP_ERR__AUTHENTICATION,
+        std::string("Failed to acquire SASL OAUTHBEARER token: ") + text));
+    EXPECT_THAT(trouble.text(),
+                AllOf(Not(HasSubstr("s3cret")),
+                      HasSubstr("sasl.oauthbearer.config; check sasl.oauth")));
+  }
+}
+
 TEST(ConnectionDiagnosisTest, TheMomentOfAClosedConnectionTellsTheCause) {
   const struct {
     const char* line;

@@ -68,8 +68,8 @@ constexpr Row kDefaults[] = {
     {"reconnect.backoff.ms", "50"},
     {"reconnect.backoff.max.ms", "1000"},
     {"socket.timeout.ms", "30000"},
-    {"topic.metadata.refresh.interval.ms", "5000"},
-    {"statistics.interval.ms", "5000"},
+    {"topic.metadata.refresh.interval.ms", "10000"},
+    {"statistics.interval.ms", "12000"},
 };
 
 TEST(ProducerPropertiesTest, HasDefaultsOfItsOwn) {
@@ -151,7 +151,7 @@ TEST(ProducerPropertiesTest, LeavesTheOtherPropertiesAlone) {
   const auto conf = Make({{"linger.ms", "25"}});
   EXPECT_EQ(Get(conf, "enable.idempotence"), "true");
   EXPECT_EQ(Get(conf, "message.timeout.ms"), "0");
-  EXPECT_EQ(Get(conf, "statistics.interval.ms"), "5000");
+  EXPECT_EQ(Get(conf, "statistics.interval.ms"), "12000");
 }
 
 // Values that librdkafka would take: what counts is whose they are.

@@ -47,44 +47,58 @@ constexpr std::string_view kStatistics = R"({
   "tx": 1.5e3, "list": ["UP", {"state": "UP"}, [{"state": "UP"}]]
 })";
 
+ProducerStatistics Parse(std::string_view json) {
+  return ParseProducerStatistics(json, /*has_topics=*/true);
+}
+
 TEST(ProducerStatisticsTest, NamesATopicThatRecordsWaitFor) {
-  EXPECT_EQ(ParseProducerStatistics(kStatistics).unknown_topic, "");
+  EXPECT_EQ(Parse(kStatistics).unknown_topic, "");
   constexpr std::string_view kDeleted = R"({"topics": {
     "orders": {"partitions": {"0": {"msgq_cnt": 7}, "-1": {"msgq_cnt": 0}}},
     "invoices": {"partitions": {"-1": {"partition": -1, "msgq_cnt": 3}},
                  "batchcnt": {"-1": {"msgq_cnt": 1}}},
     "shipments": {"partitions": {"-1": {"xmit_msgq_cnt": 9}}}}})";
-  EXPECT_EQ(ParseProducerStatistics(kDeleted).unknown_topic, "invoices");
+  EXPECT_EQ(Parse(kDeleted).unknown_topic, "invoices");
+}
+
+// They are most of it, and only of use while records wait.
+TEST(ProducerStatisticsTest, ReadsUpToTheTopicsOnly) {
+  constexpr std::string_view kCut = R"({"brokers": {
+    "a": {"nodeid": 4, "state": "UP"}}, "topics": {"orders": {"part)";
+  const ProducerStatistics found = ParseProducerStatistics(kCut, false);
+  EXPECT_THAT(found.nodes_up, ::testing::ElementsAre(4));
+  EXPECT_FALSE(found.is_brokerless);
+  EXPECT_EQ(Parse(kCut).brokers_up, 0u) << "it does not parse";
 }
 
 TEST(ProducerStatisticsTest, CountsTheBrokersThatAreUpAndNothingElse) {
-  EXPECT_EQ(ParseProducerStatistics(kStatistics).brokers_up, 2u);
+  EXPECT_EQ(Parse(kStatistics).brokers_up, 2u);
 }
 
 TEST(ProducerStatisticsTest, NamesTheNodesThatAreUp) {
-  EXPECT_THAT(ParseProducerStatistics(kStatistics).nodes_up,
+  EXPECT_THAT(Parse(kStatistics).nodes_up,
               ::testing::ElementsAre(1, 2));
   constexpr std::string_view kIdle = R"({"ts": 5, "rxidle": 1, "brokers": {
     "boot": {"nodeid": -1, "state": "UP", "rxidle": -1},
     "a": {"nodeid": 4, "state": "UP", "rxidle": 5000000123},
     "b": {"rxidle": 7000, "rtt": {"nodeid": 2}, "state": "UP", "nodeid": 5},
     "c": {"nodeid": 6, "state": "DOWN", "rxidle": 3}}})";
-  const ProducerStatistics idle = ParseProducerStatistics(kIdle);
+  const ProducerStatistics idle = Parse(kIdle);
   EXPECT_EQ(idle.brokers_up, 3u);
   EXPECT_THAT(idle.nodes_up, ::testing::ElementsAre(4, 5));
 }
 
 TEST(ProducerStatisticsTest, SaysWhenNoBrokerIsLeft) {
-  EXPECT_FALSE(ParseProducerStatistics(kStatistics).is_brokerless);
-  EXPECT_TRUE(ParseProducerStatistics(R"({"brokers": {}, "topics": {"a": {}}})")
+  EXPECT_FALSE(Parse(kStatistics).is_brokerless);
+  EXPECT_TRUE(Parse(R"({"brokers": {}, "topics": {"a": {}}})")
                   .is_brokerless);
-  EXPECT_TRUE(ParseProducerStatistics(R"({"brokers": {"TxnCoordinator": {
+  EXPECT_TRUE(Parse(R"({"brokers": {"TxnCoordinator": {
                 "nodeid": -1, "source": "logical", "state": "INIT",
                 "toppars": {"t-0": {"source": "x"}}}}})")
                   .is_brokerless)
       << "a transactional producer always has this one";
-  EXPECT_FALSE(ParseProducerStatistics("{}").is_brokerless);
-  EXPECT_FALSE(ParseProducerStatistics("no JSON").is_brokerless);
+  EXPECT_FALSE(Parse("{}").is_brokerless);
+  EXPECT_FALSE(Parse("no JSON").is_brokerless);
 }
 
 std::string Brokers(std::string_view coordinator, std::string_view other) {
@@ -97,7 +111,7 @@ std::string Brokers(std::string_view coordinator, std::string_view other) {
 
 TEST(ProducerStatisticsTest, SaysWhenOnlyTheCoordinatorIsConnected) {
   const auto only = [](std::string_view coordinator, std::string_view other) {
-    return ParseProducerStatistics(Brokers(coordinator, other))
+    return Parse(Brokers(coordinator, other))
         .has_coordinator_only;
   };
   EXPECT_TRUE(only("UP", "INIT"));
@@ -105,7 +119,7 @@ TEST(ProducerStatisticsTest, SaysWhenOnlyTheCoordinatorIsConnected) {
   EXPECT_FALSE(only("UP", "TRY_CONNECT"));
   EXPECT_FALSE(only("UP", "DOWN"));
   EXPECT_FALSE(only("INIT", "INIT")) << "no transaction, nothing to send";
-  EXPECT_FALSE(ParseProducerStatistics(kStatistics).has_coordinator_only);
+  EXPECT_FALSE(Parse(kStatistics).has_coordinator_only);
 }
 
 struct Row {
@@ -135,7 +149,7 @@ TEST(ProducerStatisticsTest, CountsByStateAlone) {
       {R"({"x": {"a": {"state": "UP"}}, "brokers": {"a": {"x": "UP"}}})", 0},
   };
   for (const Row& row : rows) {
-    EXPECT_EQ(ParseProducerStatistics(row.json).brokers_up, row.up) << row.json;
+    EXPECT_EQ(Parse(row.json).brokers_up, row.up) << row.json;
   }
 }
 
@@ -146,23 +160,23 @@ TEST(ProducerStatisticsTest, WhatDoesNotParseCountsNone) {
         R"({"brokers": {"a": {"state": "UP"}}} x)",
         R"({"brokers": {"a": {"state": "UP"}}}})",
         R"({"brokers": {"a": {"state": "UP"}}, "n": 1e999})"}) {
-    EXPECT_EQ(ParseProducerStatistics(json).brokers_up, 0u) << json;
+    EXPECT_EQ(Parse(json).brokers_up, 0u) << json;
   }
 }
 
 TEST(ProducerStatisticsTest, OtherKindsOfDocumentsCountNone) {
   for (const std::string_view json : {"null", "1", "\"UP\"", "[]", "[\"UP\"]",
                                       R"([{"brokers": {"a": {}}}])"}) {
-    EXPECT_EQ(ParseProducerStatistics(json).brokers_up, 0u) << json;
+    EXPECT_EQ(Parse(json).brokers_up, 0u) << json;
   }
 }
 
 TEST(ProducerStatisticsTest, EveryPrefixCountsNone) {
   for (size_t size = 0; size < kStatistics.size(); ++size) {
     const ExactBytes prefix(kStatistics.substr(0, size));
-    EXPECT_EQ(ParseProducerStatistics(prefix.view()).brokers_up, 0u) << size;
+    EXPECT_EQ(Parse(prefix.view()).brokers_up, 0u) << size;
   }
-  EXPECT_EQ(ParseProducerStatistics(ExactBytes(kStatistics).view()).brokers_up,
+  EXPECT_EQ(Parse(ExactBytes(kStatistics).view()).brokers_up,
             2u);
 }
 
@@ -172,7 +186,7 @@ TEST(ProducerStatisticsTest, CountsHundreds) {
     json += (i == 0 ? "\"b" : ", \"b") + std::to_string(i) +
             (i % 2 == 0 ? R"(": {"state": "UP"})" : R"(": {"state": "DOWN"})");
   }
-  EXPECT_EQ(ParseProducerStatistics(json + "}}").brokers_up, 250u);
+  EXPECT_EQ(Parse(json + "}}").brokers_up, 250u);
 }
 
 }  // namespace

@@ -28,6 +28,10 @@ class SimulatedProducer final : public RecordSink, public Committer {
 
   absl::Status Produce(const Record& record, Sequence sequence) override;
   AfterRejection after_rejection() const override;
+  // Some windows grow with them.
+  size_t partitions() const override {
+    return number_ % 2 == 0 ? kPartitions : 0;
+  }
   void Withdraw() override;
 
   // Fences all others.

@@ -47,6 +47,8 @@ class MemorySink final : public Sink {
   }
 
   AfterRejection after_rejection() const override { return after_rejection_; }
+  size_t partitions() const override { return partitions_; }
+  void SetPartitions(size_t partitions) { partitions_ = partitions; }
   void Withdraw() override { ++withdrawn_; }
 
   void Close(MonotonicTime deadline, std::function<void()> closed) override {
@@ -118,6 +120,7 @@ class MemorySink final : public Sink {
   absl::Status answer_;
   std::vector<Accepted> accepted_;
   size_t offered_ = 0;
+  size_t partitions_ = 0;
   AfterRejection after_rejection_ = AfterRejection::kFails;
   size_t withdrawn_ = 0;
   std::deque<Sequence> unreported_;

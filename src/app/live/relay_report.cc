@@ -124,7 +124,7 @@ RelayStatus Relay::Status() const {
   status.acknowledged = progress_.acknowledged_through();
   status.in_flight_records = window.in_flight_records();
   status.in_flight_bytes = window.in_flight_bytes();
-  status.max_in_flight_records = config_.window.max_records;
+  status.max_in_flight_records = window.max_records();
   status.max_in_flight_bytes = config_.window.max_bytes;
   if (const InFlightRecord* oldest = window.oldest()) {
     status.oldest_in_flight = WallNow() - oldest->commit_time;

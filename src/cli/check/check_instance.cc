@@ -24,6 +24,14 @@ std::string TextOf(const rapidjson::Document& json, const char* name) {
   return is_text ? found->value.GetString() : "";
 }
 
+// Only polling has rows of its tables that are pending, and it has no slot.
+bool IsOf(const Config& config, const rapidjson::Document& status) {
+  if (config.source == Source::kPolling) {
+    return status.HasMember("pending_rows");
+  }
+  return TextOf(status, "slot") == config.postgres.slot;
+}
+
 // nullopt: something else listens there.
 std::optional<Finding> DescribeInstance(const Config& config) {
   const absl::StatusOr<std::string> body = AskInstance(config.http, "/status");
@@ -32,9 +40,7 @@ std::optional<Finding> DescribeInstance(const Config& config) {
   json.Parse(body->data(), body->size());
   if (json.HasParseError() || !json.IsObject()) return std::nullopt;
   const std::string state = TextOf(json, "state");
-  if (state.empty() || TextOf(json, "slot") != config.postgres.slot) {
-    return std::nullopt;
-  }
+  if (state.empty() || !IsOf(config, json)) return std::nullopt;
   Finding finding{Severity::kOk,
                   fmt::format("walpost at {}", config.http.listen),
                   fmt::format("runs, and is {}", state), ""};

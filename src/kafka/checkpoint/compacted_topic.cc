@@ -7,6 +7,7 @@
 #include "base/kafka_user.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "kafka/client/connection_diagnosis.h"
 #include "kafka/client/kafka_status.h"
 #include "kafka/topics/log_range.h"
 
@@ -231,7 +232,8 @@ absl::Status CompactedTopic::ClientError() {
   while (const KafkaEvent event =
              KafkaEvent(rd_kafka_queue_poll(queue.get(), pause))) {
     if (rd_kafka_event_type(event.get()) != RD_KAFKA_EVENT_ERROR) continue;
-    last_client_error_ = rd_kafka_event_error_string(event.get());
+    last_client_error_ =
+        WithoutTokenConfig(rd_kafka_event_error_string(event.get()));
     const absl::Status status =
         Failed(rd_kafka_event_error(event.get()), {last_client_error_, "Read"});
     if (absl::IsFailedPrecondition(status)) return status;

@@ -71,10 +71,8 @@ class ClusterCheck {
         RD_KAFKA_RESOURCE_BROKER, std::to_string(metadata->brokers[0].id));
     // Without the right, nothing is known; brokers create topics by default.
     const std::string creates = Get(settings, "auto.create.topics.enable");
-    for (const TopicNames& names : topics) {
-      WALPOST_RETURN_IF_ERROR(
-          CheckTopicsOf(*metadata, names, creates != "false"));
-    }
+    WALPOST_RETURN_IF_ERROR(
+        CheckTopicsOfAll(*metadata, topics, creates != "false"));
     WALPOST_RETURN_IF_ERROR(CheckCheckpoint(checkpoint_topic));
     if (transactional_ids) {
       WALPOST_RETURN_IF_ERROR(
@@ -170,45 +168,85 @@ class ClusterCheck {
   }
 
   // Rights are asked for by name: the list of all topics omits topics that the
-  // user may not see.
-  absl::Status CheckTopicsOf(const rd_kafka_metadata_t& metadata,
-                             const TopicNames& names, bool brokers_create) {
+  // user may not see. All are asked for at once: there may be thousands.
+  absl::Status CheckTopicsOfAll(const rd_kafka_metadata_t& metadata,
+                                const std::vector<TopicNames>& all,
+                                bool brokers_create) {
     std::set<std::string> asked;
-    for (int i = 0; i < metadata.topic_cnt; ++i) {
-      if (names.Match(metadata.topics[i].topic)) {
-        asked.insert(metadata.topics[i].topic);
+    for (const TopicNames& names : all) {
+      asked.merge(ExistingTopics(metadata, names));
+      asked.insert(UnseenTopic(names));
+    }
+    WALPOST_ASSIGN_OR_RETURN(
+        const auto rights,
+        DescribeTopicRights(client_.get(), asked, timeout_millis_));
+    std::vector<TopicFacts> facts;
+    TopicCreations creations;
+    for (const TopicNames& names : all) {
+      facts.push_back(FactsOf(metadata, names, rights));
+      facts.back().brokers_create = brokers_create;
+      const std::string unseen = UnseenTopic(names);
+      if (facts.back().can_be_created() &&
+          !facts.back().topics.contains(unseen)) {
+        creations.try_emplace(unseen, names.creation);
       }
     }
-    const std::string unseen =
-        names.is_whole ? names.text
-                       : names.text.substr(0, kMaxProbedPrefix) + kProbe;
-    asked.insert(unseen);
-    WALPOST_ASSIGN_OR_RETURN(
-        auto rights,
-        DescribeTopicRights(client_.get(), asked, timeout_millis_));
+    auto answers = TryCreateTopics(client_.get(), creations, timeout_millis_);
+    for (TopicFacts& its : facts) {
+      const auto answer = answers.find(UnseenTopic(its.names));
+      if (answer != answers.end()) {
+        its.create_error = answer->second.error;
+        its.create_refusal = answer->second.refusal;
+      }
+      CheckTopicsOf(metadata, its);
+    }
+    return absl::OkStatus();
+  }
+
+  static std::set<std::string> ExistingTopics(
+      const rd_kafka_metadata_t& metadata, const TopicNames& names) {
+    std::set<std::string> found;
+    for (int i = 0; i < metadata.topic_cnt; ++i) {
+      const char* topic = metadata.topics[i].topic;
+      if (names.Match(topic)) found.insert(topic);
+    }
+    return found;
+  }
+
+  // A topic with such a name that the list of all need not have.
+  static std::string UnseenTopic(const TopicNames& names) {
+    return names.is_whole ? names.text
+                          : names.text.substr(0, kMaxProbedPrefix) + kProbe;
+  }
+
+  TopicFacts FactsOf(const rd_kafka_metadata_t& metadata,
+                     const TopicNames& names,
+                     const std::map<std::string, TopicRights>& rights) {
     TopicFacts facts;
     facts.names = names;
-    facts.brokers_create = brokers_create;
-    for (const auto& [topic, its] : rights) {
-      if (its.error == RD_KAFKA_RESP_ERR_NO_ERROR) {
-        facts.topics.emplace(topic, its);
-        topic_ids_[topic] = its.id;
+    const std::string unseen = UnseenTopic(names);
+    std::set<std::string> asked = ExistingTopics(metadata, names);
+    asked.insert(unseen);
+    for (const std::string& topic : asked) {
+      const auto its = rights.find(topic);
+      if (its == rights.end()) continue;
+      if (its->second.error == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        facts.topics.insert(*its);
+        topic_ids_[topic] = its->second.id;
       } else if (topic == unseen) {
-        facts.describe_error = its.error;
+        facts.describe_error = its->second.error;
       }
     }
-    if (facts.can_be_created() && !facts.topics.contains(unseen)) {
-      CreationAnswer answer = TryCreateTopic(client_.get(), unseen,
-                                             names.creation, timeout_millis_);
-      facts.create_error = answer.error;
-      facts.create_refusal = std::move(answer.refusal);
-    }
+    return facts;
+  }
+
+  void CheckTopicsOf(const rd_kafka_metadata_t& metadata,
+                     const TopicFacts& facts) {
     Append(CheckTopics(facts, user_));
-    if (names.creation) CheckShapes(metadata, facts);
-    if (names.claim_check_above > 0) CheckClaimChecks(facts);
-    if (!names.are_dead_letters) return absl::OkStatus();
+    if (facts.names.creation) CheckShapes(metadata, facts);
+    if (facts.names.claim_check_above > 0) CheckClaimChecks(facts);
+    if (!facts.names.are_dead_letters) return;
     for (const auto& [topic, its] : facts.topics) CheckKeepsAll(topic);
-    return absl::OkStatus();
   }
 
   void CheckShapes(const rd_kafka_metadata_t& metadata,
@@ -297,9 +335,9 @@ class ClusterCheck {
         DescribeTopicRights(client_.get(), {topic}, timeout_millis_));
     rd_kafka_resp_err_t create_error = RD_KAFKA_RESP_ERR_NO_ERROR;
     if (rights[topic].error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-      create_error =
-          TryCreateTopic(client_.get(), topic, std::nullopt, timeout_millis_)
-              .error;
+      create_error = TryCreateTopics(client_.get(), {{topic, std::nullopt}},
+                                     timeout_millis_)[topic]
+                         .error;
     }
     Append(CheckCheckpointTopic(topic, rights[topic], create_error, user_));
     const std::string policy =

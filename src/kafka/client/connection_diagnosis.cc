@@ -73,6 +73,7 @@ std::string_view RemedyOfClosing(std::string_view text) {
 // Removes the advice of librdkafka for an answer that is no answer of a broker,
 // and "(after 3ms in state CONNECT, 1 identical error(s) suppressed)".
 std::string_view WithoutCounts(std::string_view text) {
+  text = WithoutTokenConfig(text);
   return text.substr(
       0, std::min(text.find(" (after "), text.find(kAnswerOfOthers)));
 }
@@ -194,6 +195,12 @@ void ConnectionDiagnosis::OnUp(const std::vector<int32_t>& nodes) {
 std::string ConnectionDiagnosis::WhyUnreachable(int32_t node) const {
   const auto found = unreachable_.find(node);
   return found == unreachable_.end() ? "" : found->second.reason;
+}
+
+std::string_view WithoutTokenConfig(std::string_view text) {
+  constexpr std::string_view kName = "sasl.oauthbearer.config";
+  const size_t at = text.find(kName);
+  return at == std::string_view::npos ? text : text.substr(0, at + kName.size());
 }
 
 std::string_view ConnectionDiagnosis::unreachable() const {

@@ -29,7 +29,11 @@ void BrokerLiveness::OnTick(MonotonicTime now, const std::string& topic) {
   const std::optional<MonotonicTime> answered_at = answer_->at();
   const bool has_answered_since = answered_at && *answered_at > statistics_at_;
   if (has_answered_since) brokers_up_ = std::max<size_t>(brokers_up_, 1);
-  if (brokers_up_ == 0) return;
+  if (brokers_up_ == 0) {
+    // Makes an idle client connect again.
+    if (!topic.empty() && asked_.insert(kAnyNode).second) Ask(kAnyNode, topic);
+    return;
+  }
   if (topic.empty()) {
     heard_at_ = now;
     return;

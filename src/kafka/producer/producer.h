@@ -71,6 +71,7 @@ class Producer final : public Sink {
 
   absl::Status Produce(const Record& record, Sequence sequence) override;
   AfterRejection after_rejection() const override;
+  size_t partitions() const override { return partitions_; }
   void Withdraw() override;
 
   void Close(MonotonicTime deadline, std::function<void()> closed) override;
@@ -141,6 +142,7 @@ class Producer final : public Sink {
   boost::asio::steady_timer close_timer_;
   boost::asio::steady_timer tick_timer_;
   ProducerStatistics statistics_;
+  size_t partitions_ = 0;  // as of the last tick
   BrokerLiveness liveness_;
   TopicCreator creator_;
   std::optional<TopicIdentity> topic_identity_;     // with a state

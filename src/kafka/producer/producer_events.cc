@@ -95,7 +95,7 @@ void Producer::HandleLog(rd_kafka_event_t* event) {
   const char* text = nullptr;
   int level = 0;
   rd_kafka_event_log(event, &facility, &text, &level);
-  spdlog::debug("librdkafka {}: {}", facility, text);
+  spdlog::debug("librdkafka {}: {}", facility, WithoutTokenConfig(text));
   if (transactions_ && std::string_view(facility) == "ADDPARTS") {
     const absl::Status status = StatusFromAddParts(text);
     if (!status.ok()) return reports_.OnSinkFailed(status);
@@ -130,7 +130,9 @@ bool Producer::HandleTransactionError(std::string_view text) {
 // removed, it has none left, and never connects again. If a transaction's
 // coordinator refers to one, that one stays, but nothing connects to it.
 void Producer::HandleStatistics(const char* json) {
-  statistics_ = ParseProducerStatistics(json);
+  // No record waits for a topic that is unknown.
+  const bool needs_topics = queued() > 0;
+  statistics_ = ParseProducerStatistics(json, needs_topics);
   liveness_.OnStatistics(statistics_, Clock::now());
   const bool has_no_broker = statistics_.is_brokerless ||
                              (statistics_.has_coordinator_only && queued() > 0);
@@ -153,6 +155,7 @@ void Producer::WaitForTick() {
 
 void Producer::Tick() {
   const MonotonicTime now = Clock::now();
+  partitions_ = topics_->CountPartitions();
   std::string topic = topics_->AnyTopic();
   if (topic.empty() && topic_identity_) topic = topic_identity_->AnyTopic();
   if (topic.empty()) topic = probed_topic_;
@@ -221,6 +224,7 @@ void Producer::HandleError(rd_kafka_event_t* event) {
     return reports_.OnSinkFailed(
         IsFenced(code) ? WithReasonCode(failed, kReasonFenced) : failed);
   }
+  if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) liveness_.OnAllDown();
   credentials_.OnError(code);
   if (connection_diagnosis_.Note(code, text)) {
     spdlog::warn("Kafka: {} ({})", connection_diagnosis_.text(),

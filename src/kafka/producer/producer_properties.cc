@@ -37,13 +37,11 @@ constexpr Property kDefaults[] = {
     {"reconnect.backoff.ms", "50"},
     {"reconnect.backoff.max.ms", "1000"},
     {"socket.timeout.ms", "30000"},
-    // Also reopens an idle connection, so that an unreachable cluster is
-    // noticed while there is nothing to send.
-    {"topic.metadata.refresh.interval.ms", "5000"},
+    // Both are about each partition, so thousands cost CPU time when idle.
+    {"topic.metadata.refresh.interval.ms", "10000"},
+    {"statistics.interval.ms", "12000"},
     // A deleted topic is trusted if it was younger than this when deleted.
     {"topic.metadata.propagation.max.ms", "10000"},
-    // The document has each partition, so thousands cost CPU time when idle.
-    {"statistics.interval.ms", "5000"},
 };
 
 // The guarantees of delivery depend on these.

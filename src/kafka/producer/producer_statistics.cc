@@ -21,6 +21,8 @@ namespace {
 // Records whose topic has no partitions wait in partition -1.
 class Finder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Finder> {
  public:
+  explicit Finder(bool has_topics) : has_topics_(has_topics) {}
+
   bool StartObject() {
     ++depth_;
     return true;
@@ -36,6 +38,7 @@ class Finder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Finder> {
       in_brokers_ = key == "brokers";
       in_topics_ = key == "topics";
       if (in_brokers_) found_.is_brokerless = true;
+      if (in_topics_ && !has_topics_) return false;
     }
     const bool is_of_broker = in_brokers_ && depth_ == kBrokerDepth;
     is_state_ = is_of_broker && key == "state";
@@ -110,6 +113,7 @@ class Finder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Finder> {
         depth_ == kPartitionFieldDepth && is_unassigned_ && key == "msgq_cnt";
   }
 
+  const bool has_topics_;
   int depth_ = 0;
   bool in_brokers_ = false;
   bool in_topics_ = false;
@@ -127,11 +131,16 @@ class Finder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Finder> {
 
 }  // namespace
 
-ProducerStatistics ParseProducerStatistics(std::string_view json) {
+ProducerStatistics ParseProducerStatistics(std::string_view json,
+                                           bool has_topics) {
   rapidjson::MemoryStream stream(json.data(), json.size());
   rapidjson::Reader reader;
-  Finder finder;
-  return reader.Parse(stream, finder) ? finder.found() : ProducerStatistics();
+  Finder finder(has_topics);
+  reader.Parse(stream, finder);
+  const rapidjson::ParseErrorCode error = reader.GetParseErrorCode();
+  const bool is_read = error == rapidjson::kParseErrorNone ||
+                       error == rapidjson::kParseErrorTermination;
+  return is_read ? finder.found() : ProducerStatistics();
 }
 
 }  // namespace walpost

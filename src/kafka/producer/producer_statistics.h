@@ -26,7 +26,9 @@ struct ProducerStatistics {
 };
 
 // Parses the JSON of a statistics event (librdkafka's STATISTICS.md). Empty
-// result if it does not parse.
-ProducerStatistics ParseProducerStatistics(std::string_view json);
+// result if it does not parse. Topics, and so unknown_topic, are most of it,
+// and stand at its end: without `has_topics` it is read up to them.
+ProducerStatistics ParseProducerStatistics(std::string_view json,
+                                           bool has_topics);
 
 }  // namespace walpost

@@ -13,6 +13,12 @@ void TopicCache::Close() {
   for (auto& [name, topic] : topics_) topic->Close();
 }
 
+size_t TopicCache::CountPartitions() const {
+  size_t count = 0;
+  for (const auto& [name, topic] : topics_) count += topic->partitions();
+  return count;
+}
+
 absl::StatusOr<Topic*> TopicCache::Get(std::string_view name) {
   const auto found = topics_.find(name);
   if (found != topics_.end()) return found->second.get();

@@ -39,6 +39,8 @@ class TopicCache {
   bool Has(std::string_view name) const { return topics_.contains(name); }
   size_t size() const { return topics_.size(); }
   size_t limit() const { return limit_.topics; }
+  // Of all these topics, as far as known.
+  size_t CountPartitions() const;
   // Valid until Close. kInvalidArgument: the limit is reached
   // (too_many_topics), or librdkafka rejects the name.
   absl::StatusOr<Topic*> Get(std::string_view name);
@@ -49,7 +51,7 @@ class TopicCache {
   }
 
   // Topics with acknowledged records, also of other clients.
-  std::vector<std::string> Acknowledged() const {
+  std::vector<std::string_view> Acknowledged() const {
     return offsets_.Acknowledged();
   }
 

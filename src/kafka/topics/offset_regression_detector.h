@@ -78,9 +78,9 @@ class OffsetRegressionDetector {
       }
     }
   }
-  // Topics with acknowledged records.
-  std::vector<std::string> Acknowledged() const {
-    std::vector<std::string> names;
+  // Topics with acknowledged records. Valid until Forget.
+  std::vector<std::string_view> Acknowledged() const {
+    std::vector<std::string_view> names;
     for (const auto& [topic, offsets] : topics_) {
       if (offsets.has_any()) names.push_back(topic);
     }

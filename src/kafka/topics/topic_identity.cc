@@ -19,7 +19,7 @@ absl::Status TopicIdentity::Refusal(std::string_view topic) {
       topic));
 }
 
-void TopicIdentity::OnTick(const std::vector<std::string>& acknowledged,
+void TopicIdentity::OnTick(const std::vector<std::string_view>& acknowledged,
                            MonotonicTime now) {
   if (is_asking_) return;
   const bool all = now - asked_all_at_ >= kAskAgainAfter;
@@ -31,9 +31,9 @@ void TopicIdentity::OnTick(const std::vector<std::string>& acknowledged,
     topics = {awaited_.begin(), awaited_.end()};
     topics.insert(topics.end(), missing_.begin(), missing_.end());
   }
-  for (const std::string& topic : acknowledged) {
+  for (const std::string_view topic : acknowledged) {
     const bool is_new = !ids_.Knows(topic) && !ids_.is_full();
-    if (is_new && topics.size() < TopicIds::kMax) topics.push_back(topic);
+    if (is_new && topics.size() < TopicIds::kMax) topics.emplace_back(topic);
   }
   Ask(topics);
 }

@@ -44,7 +44,8 @@ class TopicIdentity {
   std::string AnyTopic() const { return ids_.AnyTopic(); }
 
   // Call it every second. `acknowledged`: topics with acknowledged records.
-  void OnTick(const std::vector<std::string>& acknowledged, MonotonicTime now);
+  void OnTick(const std::vector<std::string_view>& acknowledged,
+              MonotonicTime now);
   // An answer, or none: RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT.
   void OnAnswer(rd_kafka_event_t* event);
 

@@ -33,7 +33,7 @@ class TopicIds {
   std::string AnyTopic() const {
     return ids_.empty() ? "" : ids_.begin()->first;
   }
-  bool Knows(const std::string& topic) const { return ids_.contains(topic); }
+  bool Knows(std::string_view topic) const { return ids_.contains(topic); }
   bool is_full() const { return ids_.size() >= kMax; }
 
   // The first replacement that Observe found, with the remedy; or empty.

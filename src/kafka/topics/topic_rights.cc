@@ -1,5 +1,7 @@
 #include "kafka/topics/topic_rights.h"
 
+#include <utility>
+
 #include "kafka/client/admin_question.h"
 #include "kafka/client/kafka_status.h"
 #include "kafka/topics/described_topic.h"
@@ -26,6 +28,33 @@ bool IsOfSettings(rd_kafka_resp_err_t error) {
   return error == RD_KAFKA_RESP_ERR_INVALID_PARTITIONS ||
          error == RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR ||
          error == RD_KAFKA_RESP_ERR_INVALID_CONFIG;
+}
+
+// nullptr: `reason` says why.
+KafkaNewTopic MakeNewTopic(const std::string& topic,
+                           const std::optional<TopicCreation>& creation,
+                           std::string& reason) {
+  const TopicCreation wanted = creation.value_or(TopicCreation());
+  char text[512] = {};
+  KafkaNewTopic made(rd_kafka_NewTopic_new(topic.c_str(), wanted.partitions,
+                                           wanted.replication_factor, text,
+                                           sizeof(text)));
+  if (made == nullptr) {
+    reason = text;
+    return made;
+  }
+  for (const auto& [name, value] : wanted.config) {
+    rd_kafka_NewTopic_set_config(made.get(), name.c_str(), value.c_str());
+  }
+  return made;
+}
+
+CreationAnswer AnswerOf(const rd_kafka_topic_result_t* result) {
+  CreationAnswer answer{rd_kafka_topic_result_error(result)};
+  if (!IsOfSettings(answer.error)) return answer;
+  const char* text = rd_kafka_topic_result_error_string(result);
+  answer.refusal = text == nullptr ? rd_kafka_err2str(answer.error) : text;
+  return answer;
 }
 
 }  // namespace
@@ -61,39 +90,45 @@ absl::StatusOr<std::map<std::string, TopicRights>> DescribeTopicRights(
   return rights;
 }
 
-CreationAnswer TryCreateTopic(rd_kafka_t* client, const std::string& topic,
-                              const std::optional<TopicCreation>& creation,
-                              int timeout_millis) {
-  const TopicCreation wanted = creation.value_or(TopicCreation());
-  char reason[512];
-  const KafkaNewTopic new_topic(
-      rd_kafka_NewTopic_new(topic.c_str(), wanted.partitions,
-                            wanted.replication_factor, reason, sizeof(reason)));
-  if (new_topic == nullptr) return {RD_KAFKA_RESP_ERR__INVALID_ARG, reason};
-  for (const auto& [name, value] : wanted.config) {
-    rd_kafka_NewTopic_set_config(new_topic.get(), name.c_str(), value.c_str());
+std::map<std::string, CreationAnswer> TryCreateTopics(
+    rd_kafka_t* client, const TopicCreations& creations, int timeout_millis) {
+  std::map<std::string, CreationAnswer> answers;
+  std::vector<KafkaNewTopic> owned;
+  std::vector<rd_kafka_NewTopic_t*> topics;
+  for (const auto& [topic, creation] : creations) {
+    std::string reason;
+    KafkaNewTopic made = MakeNewTopic(topic, creation, reason);
+    if (made == nullptr) {
+      answers[topic] = {RD_KAFKA_RESP_ERR__INVALID_ARG, reason};
+    } else {
+      answers[topic] = {RD_KAFKA_RESP_ERR__TIMED_OUT};
+      topics.push_back(made.get());
+      owned.push_back(std::move(made));
+    }
   }
-  rd_kafka_NewTopic_t* topics[] = {new_topic.get()};
+  if (topics.empty()) return answers;
   const auto ask = [&](rd_kafka_t* asked, rd_kafka_AdminOptions_t* options,
-                       rd_kafka_queue_t* answers) {
+                       rd_kafka_queue_t* queue) {
     rd_kafka_AdminOptions_set_validate_only(options, 1, nullptr, 0);
-    rd_kafka_CreateTopics(asked, topics, 1, options, answers);
+    rd_kafka_CreateTopics(asked, topics.data(), topics.size(), options, queue);
   };
   const KafkaEvent event =
       AskController(client, AfterMillis(timeout_millis), ask);
-  if (event == nullptr) return {RD_KAFKA_RESP_ERR__TIMED_OUT};
-  if (rd_kafka_event_error(event.get()) != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return {rd_kafka_event_error(event.get())};
+  if (event == nullptr) return answers;
+  const rd_kafka_resp_err_t failed = rd_kafka_event_error(event.get());
+  for (auto& [topic, answer] : answers) {
+    if (answer.refusal.empty() && failed != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      answer.error = failed;
+    }
   }
+  if (failed != RD_KAFKA_RESP_ERR_NO_ERROR) return answers;
   size_t count = 0;
   const auto** results = rd_kafka_CreateTopics_result_topics(
       rd_kafka_event_CreateTopics_result(event.get()), &count);
-  if (count == 0) return {RD_KAFKA_RESP_ERR__FAIL};
-  CreationAnswer answer{rd_kafka_topic_result_error(results[0])};
-  if (!IsOfSettings(answer.error)) return answer;
-  const char* text = rd_kafka_topic_result_error_string(results[0]);
-  answer.refusal = text == nullptr ? rd_kafka_err2str(answer.error) : text;
-  return answer;
+  for (size_t i = 0; i < count; ++i) {
+    answers[rd_kafka_topic_result_name(results[i])] = AnswerOf(results[i]);
+  }
+  return answers;
 }
 
 }  // namespace walpost

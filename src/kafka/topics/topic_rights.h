@@ -39,10 +39,11 @@ struct CreationAnswer {
   // In the brokers' words, if they refuse the settings; else empty.
   std::string refusal = {};
 };
-// `creation`: nullopt: with the brokers' defaults.
-CreationAnswer TryCreateTopic(rd_kafka_t* client, const std::string& topic,
-                              const std::optional<TopicCreation>& creation,
-                              int timeout_millis);
+// Topic -> how it is to be created; nullopt: with the brokers' defaults.
+using TopicCreations = std::map<std::string, std::optional<TopicCreation>>;
+// An answer for each topic. Blocks for up to `timeout_millis`.
+std::map<std::string, CreationAnswer> TryCreateTopics(
+    rd_kafka_t* client, const TopicCreations& creations, int timeout_millis);
 
 inline bool IsForbidden(rd_kafka_resp_err_t error) {
   return error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
