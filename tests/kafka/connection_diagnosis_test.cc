@@ -25,7 +25,8 @@ TEST(ConnectionDiagnosisTest, QuotesNoPieceOfATokenConfiguration) {
   for (const char* text :
        {"Unrecognized sasl.oauthbearer.config beginning at: pass=s3cret",
         "Invalid sasl.oauthbearer.config: '\"' cannot appear in scope: s3cret",
-        "Invalid sasl.oauthbearer.config: non-integral 'lifeSeconds': s3cret"}) {
+        "Invalid sasl.oauthbearer.config: non-integral 'lifeSeconds': "
+        "s3cret"}) {
     ConnectionDiagnosis trouble;
     EXPECT_TRUE(trouble.Note(
         RD_KAFKA_RESP_ERR__AUTHENTICATION,

@@ -76,8 +76,7 @@ TEST(ProducerStatisticsTest, CountsTheBrokersThatAreUpAndNothingElse) {
 }
 
 TEST(ProducerStatisticsTest, NamesTheNodesThatAreUp) {
-  EXPECT_THAT(Parse(kStatistics).nodes_up,
-              ::testing::ElementsAre(1, 2));
+  EXPECT_THAT(Parse(kStatistics).nodes_up, ::testing::ElementsAre(1, 2));
   constexpr std::string_view kIdle = R"({"ts": 5, "rxidle": 1, "brokers": {
     "boot": {"nodeid": -1, "state": "UP", "rxidle": -1},
     "a": {"nodeid": 4, "state": "UP", "rxidle": 5000000123},
@@ -90,8 +89,7 @@ TEST(ProducerStatisticsTest, NamesTheNodesThatAreUp) {
 
 TEST(ProducerStatisticsTest, SaysWhenNoBrokerIsLeft) {
   EXPECT_FALSE(Parse(kStatistics).is_brokerless);
-  EXPECT_TRUE(Parse(R"({"brokers": {}, "topics": {"a": {}}})")
-                  .is_brokerless);
+  EXPECT_TRUE(Parse(R"({"brokers": {}, "topics": {"a": {}}})").is_brokerless);
   EXPECT_TRUE(Parse(R"({"brokers": {"TxnCoordinator": {
                 "nodeid": -1, "source": "logical", "state": "INIT",
                 "toppars": {"t-0": {"source": "x"}}}}})")
@@ -111,8 +109,7 @@ std::string Brokers(std::string_view coordinator, std::string_view other) {
 
 TEST(ProducerStatisticsTest, SaysWhenOnlyTheCoordinatorIsConnected) {
   const auto only = [](std::string_view coordinator, std::string_view other) {
-    return Parse(Brokers(coordinator, other))
-        .has_coordinator_only;
+    return Parse(Brokers(coordinator, other)).has_coordinator_only;
   };
   EXPECT_TRUE(only("UP", "INIT"));
   EXPECT_FALSE(only("UP", "UP"));
@@ -176,8 +173,7 @@ TEST(ProducerStatisticsTest, EveryPrefixCountsNone) {
     const ExactBytes prefix(kStatistics.substr(0, size));
     EXPECT_EQ(Parse(prefix.view()).brokers_up, 0u) << size;
   }
-  EXPECT_EQ(Parse(ExactBytes(kStatistics).view()).brokers_up,
-            2u);
+  EXPECT_EQ(Parse(ExactBytes(kStatistics).view()).brokers_up, 2u);
 }
 
 TEST(ProducerStatisticsTest, CountsHundreds) {

@@ -200,7 +200,8 @@ std::string ConnectionDiagnosis::WhyUnreachable(int32_t node) const {
 std::string_view WithoutTokenConfig(std::string_view text) {
   constexpr std::string_view kName = "sasl.oauthbearer.config";
   const size_t at = text.find(kName);
-  return at == std::string_view::npos ? text : text.substr(0, at + kName.size());
+  return at == std::string_view::npos ? text
+                                      : text.substr(0, at + kName.size());
 }
 
 std::string_view ConnectionDiagnosis::unreachable() const {

@@ -46,9 +46,9 @@ class BrokerLiveness {
     statistics_at_ = std::chrono::steady_clock::now();
   }
   // Call it about once a second. Asks the connected brokers if none has
-  // answered for kAskAfter, and any if none is connected, so that an idle client
-  // connects again; skips brokers that owe an answer. `topic`: the one to ask
-  // about; empty: none, and an open connection counts as a sign of life.
+  // answered for kAskAfter, and any if none is connected, so that an idle
+  // client connects again; skips brokers that owe an answer. `topic`: the one
+  // to ask about; empty: none, and an open connection counts as a sign of life.
   void OnTick(MonotonicTime now, const std::string& topic);
   // An answer, or none within the client's socket.timeout.ms: the event
   // RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT. False: it belongs to another.

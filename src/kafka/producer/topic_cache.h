@@ -39,7 +39,7 @@ class TopicCache {
   bool Has(std::string_view name) const { return topics_.contains(name); }
   size_t size() const { return topics_.size(); }
   size_t limit() const { return limit_.topics; }
-  // Of all these topics, as far as known.
+  // Those of all these topics that are known.
   size_t CountPartitions() const;
   // Valid until Close. kInvalidArgument: the limit is reached
   // (too_many_topics), or librdkafka rejects the name.
