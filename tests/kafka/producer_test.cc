@@ -20,6 +20,7 @@ namespace walpost {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
@@ -147,6 +148,22 @@ class ProducerTest : public ::testing::Test {
 
 // A broker that knows nothing of a producer yet, like this mock, takes its
 // batches whatever their sequence numbers are.
+// The next statistics come after 12 s.
+TEST_F(ProducerTest, P10ABrokerThatGoesDownIsSeenAtOnce) {
+  const auto wait_for = [&](bool is_up) {
+    const MonotonicTime until = std::chrono::steady_clock::now() + seconds(5);
+    while ((producer_->Health().brokers_up > 0) != is_up &&
+           std::chrono::steady_clock::now() < until) {
+      Turn(milliseconds(10));
+    }
+    return (producer_->Health().brokers_up > 0) == is_up;
+  };
+  Produce(0);
+  ASSERT_TRUE(wait_for(true));
+  rd_kafka_mock_broker_set_down(cluster_, 1);
+  EXPECT_TRUE(wait_for(false));
+}
+
 TEST_F(ProducerTest, P3NothingOvertakesTheFirstRecordOfAPartition) {
   ASSERT_NE(PartitionOf(kKey), PartitionOf(kOtherKey));
   // The producer has its id and knows the topic: requests are small and many.
