@@ -21,6 +21,7 @@ void AcknowledgementWindow::SpreadOver(size_t partitions) {
       std::min(kMaxSpreadRecords, partitions * options_.records_per_partition);
   if (records <= options_.max_records) return;
   options_.max_records = records;
+  is_spread_ = true;
   const size_t size = kRounds * std::bit_ceil(records);
   if (size <= ring_.size()) return;
   std::vector<Entry> larger(size);

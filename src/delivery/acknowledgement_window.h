@@ -94,6 +94,10 @@ class AcknowledgementWindow {
            4 * in_flight_bytes_ >= options_.max_bytes;
   }
 
+  // Spread over many partitions and in good use: a record waits for the turn of
+  // its partition, while later ones are acknowledged.
+  bool TakesTurns() const { return is_spread_ && IsBusy(); }
+
   // Sequence that the next Add will return.
   Sequence next_sequence() const { return next_; }
 
@@ -160,6 +164,7 @@ class AcknowledgementWindow {
   void PassAcknowledged();
 
   Options options_;
+  bool is_spread_ = false;
   std::vector<Entry> ring_;  // its size is a power of two; holds [head_, next_)
   uint64_t mask_;
   Sequence head_ = 0;  // oldest unacknowledged record, or next_

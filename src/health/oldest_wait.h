@@ -1,8 +1,9 @@
 // OldestWait: how long the oldest event has been waiting for Kafka. An event
 // that Postgres is to store does not.
 //
-// Other events may overtake it for any time. It waits until it is acknowledged,
-// even while it is not in flight again after a producer was lost with it.
+// Other events may overtake it for any time, but where all of them wait for
+// their turns. It waits until it is acknowledged, even while it is not in
+// flight again after a producer was lost with it.
 #pragma once
 
 #include <chrono>
@@ -31,6 +32,10 @@ class OldestWait {
     position_ = oldest->position;
     since_ = now;
   }
+
+  // Later events are acknowledged while it waits for the turn of its partition
+  // (AcknowledgementWindow::TakesTurns).
+  void OnTurnOfOthers(MonotonicTime now) { since_ = now; }
 
   // The next positions belong to another stream.
   void StartOver() { position_ = Position(); }

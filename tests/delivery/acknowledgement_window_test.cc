@@ -391,6 +391,16 @@ TEST(AcknowledgementWindow, P2GrowsWithTheRecordsThatAreInIt) {
   EXPECT_EQ(window.passed_watermark(), 10 * sequences.size() + 1);
 }
 
+TEST(AcknowledgementWindow, TakesTurnsWhileManyPartitionsAreBusy) {
+  AcknowledgementWindow window(Limits(8));
+  for (uint64_t i = 1; i <= 8; ++i) window.Add({At(i), WallTime(), 1});
+  EXPECT_FALSE(window.TakesTurns()) << "few partitions";
+  window.SpreadOver(10);
+  EXPECT_FALSE(window.TakesTurns()) << "little in flight";
+  for (uint64_t i = 9; i <= 10; ++i) window.Add({At(i), WallTime(), 1});
+  EXPECT_TRUE(window.TakesTurns());
+}
+
 // The oldest waits for its turn, the others go on.
 TEST(AcknowledgementWindow, SpreadItHasRoomBehindTheOldestRecord) {
   AcknowledgementWindow window(Limits(8));

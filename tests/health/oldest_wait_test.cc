@@ -100,5 +100,13 @@ TEST_F(OldestWaitTest, AnotherStreamOwesNothingOfTheLast) {
   EXPECT_EQ(LengthAfter(9), seconds(0));
 }
 
+TEST_F(OldestWaitTest, TheTurnsOfOthersAreNoWait) {
+  Add(At(100));
+  EXPECT_EQ(LengthAfter(0), seconds(0));
+  EXPECT_EQ(LengthAfter(6), seconds(6));
+  wait_.OnTurnOfOthers(kBegin + seconds(7));
+  EXPECT_EQ(LengthAfter(9), seconds(2));
+}
+
 }  // namespace
 }  // namespace walpost

@@ -208,6 +208,9 @@ void Relay::NoteAcknowledgements() {
   if (moved) brokers_seen_at_ = Clock::now();
   brokers_seen_at_ = std::max(brokers_seen_at_, sinks_.Health().heard_at);
   kafka_was_reached_ |= moved;
+  if (moved && sender_.window().TakesTurns()) {
+    oldest_wait_.OnTurnOfOthers(Clock::now());
+  }
   oldest_wait_.Look(sender_.window().oldest(), progress_.settled_through(),
                     Clock::now());
   acknowledged_before_ = acknowledged;

@@ -271,8 +271,8 @@ SinkHealth Producer::Health() {
   health.brokers_up = liveness_.brokers_up();
   health.heard_at = liveness_.heard_at();
   health.trouble = connection_diagnosis_.advice();
-  health.missing_topic = statistics_.unknown_topic;
-  health.topic_refusal = creator_.RefusalOf(statistics_.unknown_topic);
+  health.missing_topic = unknown_topic_;
+  health.topic_refusal = creator_.RefusalOf(unknown_topic_);
   health.cluster_id = cluster_id();
   health.is_comparing = (!expected_cluster_.empty() && cluster_id().empty()) ||
                         (topic_identity_ && topic_identity_->is_comparing());

@@ -117,6 +117,7 @@ class Producer final : public Sink {
   // Looks after the brokers about once a second.
   void WaitForTick();
   void Tick();
+  void NoteUnknownTopic();
   void HandleLog(rd_kafka_event_t* event);
   size_t HandleDeliveryReports(rd_kafka_event_t* event);
   void HandleDeliveryReport(const rd_kafka_message_t& message, WallTime now);
@@ -142,7 +143,9 @@ class Producer final : public Sink {
   boost::asio::steady_timer close_timer_;
   boost::asio::steady_timer tick_timer_;
   ProducerStatistics statistics_;
-  size_t partitions_ = 0;  // as of the last tick
+  size_t partitions_ = 0;     // as of the last tick
+  std::string seen_unknown_;  // topic, as of the last tick
+  std::string unknown_topic_;
   BrokerLiveness liveness_;
   TopicCreator creator_;
   std::optional<TopicIdentity> topic_identity_;     // with a state

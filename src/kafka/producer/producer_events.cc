@@ -160,9 +160,8 @@ void Producer::Tick() {
   if (topic.empty() && topic_identity_) topic = topic_identity_->AnyTopic();
   if (topic.empty()) topic = probed_topic_;
   liveness_.OnTick(now, topic);
-  if (!statistics_.unknown_topic.empty()) {
-    creator_.Probe(statistics_.unknown_topic, now);
-  }
+  NoteUnknownTopic();
+  if (!unknown_topic_.empty()) creator_.Probe(unknown_topic_, now);
   if (liveness_.brokers_up() > 0) {
     connection_diagnosis_.OnUp(statistics_.nodes_up);
     if (topic_identity_) topic_identity_->OnTick(topics_->Acknowledged(), now);
@@ -170,6 +169,17 @@ void Producer::Tick() {
   }
   if (!credentials_.are_stale()) return;
   reports_.OnSinkFailed(absl::AbortedError("its credentials have changed"));
+}
+
+// A new topic is unknown for a moment. The statistics tell of one that was
+// known before.
+void Producer::NoteUnknownTopic() {
+  const std::string before =
+      std::exchange(seen_unknown_, std::string(topics_->Unknown()));
+  unknown_topic_ = before == seen_unknown_ ? seen_unknown_ : "";
+  if (unknown_topic_.empty() && queued() > 0) {
+    unknown_topic_ = statistics_.unknown_topic;
+  }
 }
 
 size_t Producer::HandleDeliveryReports(rd_kafka_event_t* event) {

@@ -48,6 +48,12 @@ class Topic {
     return partitions_.load(std::memory_order_relaxed);
   }
 
+  // Its records wait until the brokers know it. One that names its partition
+  // does not tell.
+  bool IsUnknown() const {
+    return has_records_ && !names_partitions_ && partitions() == 0;
+  }
+
   // True if the record may be produced now. If not, ask again after the next
   // report.
   bool MayProduce(const Record& record) const {

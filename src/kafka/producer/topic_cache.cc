@@ -19,6 +19,14 @@ size_t TopicCache::CountPartitions() const {
   return count;
 }
 
+std::string_view TopicCache::Unknown() const {
+  std::string_view first;
+  for (const auto& [name, topic] : topics_) {
+    if (topic->IsUnknown() && (first.empty() || name < first)) first = name;
+  }
+  return first;
+}
+
 absl::StatusOr<Topic*> TopicCache::Get(std::string_view name) {
   const auto found = topics_.find(name);
   if (found != topics_.end()) return found->second.get();

@@ -41,6 +41,9 @@ class TopicCache {
   size_t limit() const { return limit_.topics; }
   // Those of all these topics that are known.
   size_t CountPartitions() const;
+  // The first topic, by name, that records wait for (Topic::IsUnknown); empty:
+  // there is none.
+  std::string_view Unknown() const;
   // Valid until Close. kInvalidArgument: the limit is reached
   // (too_many_topics), or librdkafka rejects the name.
   absl::StatusOr<Topic*> Get(std::string_view name);
