@@ -7,11 +7,19 @@ says 500), WALPOST_SEED replays a run that failed.
 import os
 import time
 
-from harness import Load, Outbox, judge, wait_until
+import pytest
+
+from harness import Load, Outbox, judge, judge_once, wait_until
+from harness.exactly_once import once
 
 _CRASHES = int(os.environ.get("WALPOST_CRASHES", "10"))
 # So that a long run ends with as many events as can be judged.
 _PAUSE_S = 0.005 if _CRASHES <= 50 else 0.05
+
+_PARTITIONS = 1000
+_ROWS = 40_000
+_MOST_IN_FLIGHT = 4 * _PARTITIONS
+_KILLS = 2
 
 
 def test_p1_p3_p5_walpost_is_killed_at_random_points(
@@ -97,3 +105,33 @@ def test_p1_p3_everything_dies(walpost, own_postgres, own_database, own_kafka,
         own_kafka.start()
         load.wait(200)
     judge(outbox, own_kafka, relay)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("is_once", [False, True])
+def test_p1_p3_p5_p6_killed_with_many_partitions(
+        walpost, database, own_kafka, outbox, topics, dice, is_once):
+    """More records are in flight then."""
+    own_kafka.create_topic(topics + "order", _PARTITIONS)
+    relay = walpost(database, own_kafka, topics,
+                    **(once(topics) if is_once else {})).run()
+
+    def acknowledged():
+        return relay.metric("walpost_acknowledged_records_total") or 0
+
+    for kill in range(_KILLS):
+        database.execute(
+            "insert into outbox (aggregate_type, aggregate_id, payload, "
+            "sequence) select 'order', 'key-' || n % 3000, to_jsonb(n), n "
+            f"from generate_series({kill * _ROWS + 1}, {(kill + 1) * _ROWS}) n")
+        wait_until(lambda: relay.metric("walpost_max_in_flight_records")
+                   == _MOST_IN_FLIGHT, "room for more records", pause=0.05)
+        amid = acknowledged() + dice.randrange(_ROWS // 8)
+        wait_until(lambda: acknowledged() >= amid, "a point amid the rows",
+                   pause=0.01)
+        relay.kill()
+        relay.run(seconds=90)
+    checker = (judge_once if is_once else judge)(outbox, own_kafka, relay)
+    # What the brokers have of the records behind the oldest in flight.
+    assert checker.duplicates <= _KILLS * 4 * 4096
+    assert relay.stop() == 0
