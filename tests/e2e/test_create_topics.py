@@ -104,6 +104,22 @@ def test_check_says_what_the_brokers_would_not_make(
                      said.stdout, re.M), said.stdout
 
 
+def test_check_asks_for_more_partitions_than_a_request_may_have(
+        walpost, database, strict, outbox, topics):
+    """The controller rejects a request for 10,000, and names no setting."""
+    names = [f"outbox_{number}" for number in range(30)]
+    for name in names:
+        database.execute(f"create table {name} (like outbox)")
+    relay = walpost(database, strict, topics, outbox={"tables": [
+        {"name": f"public.{name}", "topic": topics + name} for name in names]},
+        route={"create_topics": {"partitions": 400,
+                                 "config": {"retention.mss": 1}}})
+    said = relay.verb("check")
+    refused = re.findall(rf"^ERROR .*{topics}(outbox_\d+).*retention\.mss",
+                         said.stdout, re.M)
+    assert sorted(refused) == sorted(names), said.stdout
+
+
 def test_brokers_that_make_topics_do_not_choose(walpost, database, kafka, outbox,
                                                 topics):
     """They would at the first question about it, with their own settings."""

@@ -10,6 +10,7 @@
 #include "kafka/client/connection_diagnosis.h"
 #include "kafka/client/kafka_status.h"
 #include "kafka/topics/log_range.h"
+#include "kafka/topics/new_topic.h"
 
 namespace walpost {
 
@@ -272,18 +273,17 @@ absl::StatusOr<int> CompactedTopic::CountPartitions() {
 }
 
 absl::Status CompactedTopic::Create() {
-  constexpr int kReplicasOfBroker = -1;
   const Step step{fmt::format("making topic {}", name_), "Create"};
-  char reason[512];
-  const KafkaNewTopic wanted(rd_kafka_NewTopic_new(
-      name_.c_str(), 1, kReplicasOfBroker, reason, sizeof(reason)));
+  // Only closed segments are compacted: after some 30,000 checkpoints.
+  const TopicCreation creation{
+      .partitions = 1,
+      .config = {{"cleanup.policy", "compact"}, {"segment.bytes", "4194304"}}};
+  std::string reason;
+  const KafkaNewTopic wanted = MakeNewTopic(name_, creation, reason);
   if (wanted == nullptr) {
     return absl::FailedPreconditionError(
         fmt::format("{}: {}", step.attempted, reason));
   }
-  rd_kafka_NewTopic_set_config(wanted.get(), "cleanup.policy", "compact");
-  // Only closed segments are compacted: after some 30,000 checkpoints.
-  rd_kafka_NewTopic_set_config(wanted.get(), "segment.bytes", "4194304");
   std::array<rd_kafka_NewTopic_t*, 1> topics = {wanted.get()};
   WALPOST_ASSIGN_OR_RETURN(
       const KafkaEvent event,

@@ -174,7 +174,10 @@ class ClusterCheck {
                                 bool brokers_create) {
     std::set<std::string> asked;
     for (const TopicNames& names : all) {
-      asked.merge(ExistingTopics(metadata, names));
+      for (int i = 0; i < metadata.topic_cnt; ++i) {
+        const char* topic = metadata.topics[i].topic;
+        if (names.Match(topic)) asked.insert(topic);
+      }
       asked.insert(UnseenTopic(names));
     }
     WALPOST_ASSIGN_OR_RETURN(
@@ -183,7 +186,7 @@ class ClusterCheck {
     std::vector<TopicFacts> facts;
     TopicCreations creations;
     for (const TopicNames& names : all) {
-      facts.push_back(FactsOf(metadata, names, rights));
+      facts.push_back(FactsOf(names, rights));
       facts.back().brokers_create = brokers_create;
       const std::string unseen = UnseenTopic(names);
       if (facts.back().can_be_created() &&
@@ -191,7 +194,8 @@ class ClusterCheck {
         creations.try_emplace(unseen, names.creation);
       }
     }
-    auto answers = TryCreateTopics(client_.get(), creations, timeout_millis_);
+    const auto answers =
+        TryCreateTopics(client_.get(), creations, timeout_millis_);
     for (TopicFacts& its : facts) {
       const auto answer = answers.find(UnseenTopic(its.names));
       if (answer != answers.end()) {
@@ -203,38 +207,24 @@ class ClusterCheck {
     return absl::OkStatus();
   }
 
-  static std::set<std::string> ExistingTopics(
-      const rd_kafka_metadata_t& metadata, const TopicNames& names) {
-    std::set<std::string> found;
-    for (int i = 0; i < metadata.topic_cnt; ++i) {
-      const char* topic = metadata.topics[i].topic;
-      if (names.Match(topic)) found.insert(topic);
-    }
-    return found;
-  }
-
   // A topic with such a name that the list of all need not have.
   static std::string UnseenTopic(const TopicNames& names) {
     return names.is_whole ? names.text
                           : names.text.substr(0, kMaxProbedPrefix) + kProbe;
   }
 
-  TopicFacts FactsOf(const rd_kafka_metadata_t& metadata,
-                     const TopicNames& names,
+  TopicFacts FactsOf(const TopicNames& names,
                      const std::map<std::string, TopicRights>& rights) {
     TopicFacts facts;
     facts.names = names;
     const std::string unseen = UnseenTopic(names);
-    std::set<std::string> asked = ExistingTopics(metadata, names);
-    asked.insert(unseen);
-    for (const std::string& topic : asked) {
-      const auto its = rights.find(topic);
-      if (its == rights.end()) continue;
-      if (its->second.error == RD_KAFKA_RESP_ERR_NO_ERROR) {
-        facts.topics.insert(*its);
-        topic_ids_[topic] = its->second.id;
+    for (const auto& [topic, its] : rights) {
+      if (topic != unseen && !names.Match(topic)) continue;
+      if (its.error == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        facts.topics.emplace(topic, its);
+        topic_ids_[topic] = its.id;
       } else if (topic == unseen) {
-        facts.describe_error = its->second.error;
+        facts.describe_error = its.error;
       }
     }
     return facts;

@@ -5,6 +5,7 @@
 
 #include "fmt/format.h"
 #include "kafka/client/handles.h"
+#include "kafka/topics/new_topic.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -98,14 +99,10 @@ std::string TopicCreator::RefusalOf(const std::string& topic) const {
 absl::Status TopicCreator::Ask(Attempts::value_type& attempt,
                                const TopicCreation& creation) {
   const std::string& topic = attempt.first;
+  std::string rejection;
+  const KafkaNewTopic wanted = MakeNewTopic(topic, creation, rejection);
+  if (wanted == nullptr) return CannotCreate(topic, rejection);
   char reason[512];
-  const KafkaNewTopic wanted(rd_kafka_NewTopic_new(
-      topic.c_str(), creation.partitions, creation.replication_factor, reason,
-      sizeof(reason)));
-  if (wanted == nullptr) return CannotCreate(topic, reason);
-  for (const auto& [name, value] : creation.config) {
-    rd_kafka_NewTopic_set_config(wanted.get(), name.c_str(), value.c_str());
-  }
   const KafkaAdminOptions options(
       rd_kafka_AdminOptions_new(client_, RD_KAFKA_ADMIN_OP_CREATETOPICS));
   rd_kafka_AdminOptions_set_request_timeout(options.get(), kRequestMillis,

@@ -5,6 +5,7 @@
 #include "kafka/client/admin_question.h"
 #include "kafka/client/kafka_status.h"
 #include "kafka/topics/described_topic.h"
+#include "kafka/topics/new_topic.h"
 
 namespace walpost {
 namespace {
@@ -30,31 +31,68 @@ bool IsOfSettings(rd_kafka_resp_err_t error) {
          error == RD_KAFKA_RESP_ERR_INVALID_CONFIG;
 }
 
-// nullptr: `reason` says why.
-KafkaNewTopic MakeNewTopic(const std::string& topic,
-                           const std::optional<TopicCreation>& creation,
-                           std::string& reason) {
-  const TopicCreation wanted = creation.value_or(TopicCreation());
-  char text[512] = {};
-  KafkaNewTopic made(rd_kafka_NewTopic_new(topic.c_str(), wanted.partitions,
-                                           wanted.replication_factor, text,
-                                           sizeof(text)));
-  if (made == nullptr) {
-    reason = text;
-    return made;
-  }
-  for (const auto& [name, value] : wanted.config) {
-    rd_kafka_NewTopic_set_config(made.get(), name.c_str(), value.c_str());
-  }
-  return made;
-}
-
 CreationAnswer AnswerOf(const rd_kafka_topic_result_t* result) {
   CreationAnswer answer{rd_kafka_topic_result_error(result)};
   if (!IsOfSettings(answer.error)) return answer;
   const char* text = rd_kafka_topic_result_error_string(result);
   answer.refusal = text == nullptr ? rd_kafka_err2str(answer.error) : text;
   return answer;
+}
+
+// A controller rejects a whole request that would make it write more than
+// 10,000 records: one for each topic, partition and setting. The brokers'
+// default number of partitions is not known here.
+constexpr size_t kMaxMetadataRecords = 5'000;
+constexpr size_t kAssumedPartitions = 100;
+
+size_t MetadataRecordsOf(const std::optional<TopicCreation>& creation) {
+  const TopicCreation wanted = creation.value_or(TopicCreation());
+  const size_t partitions =
+      wanted.partitions > 0 ? wanted.partitions : kAssumedPartitions;
+  return 1 + partitions + wanted.config.size();
+}
+
+std::map<std::string, CreationAnswer> TryPortion(rd_kafka_t* client,
+                                                 const TopicCreations& portion,
+                                                 int timeout_millis) {
+  std::map<std::string, CreationAnswer> answers;
+  std::vector<KafkaNewTopic> owned;
+  std::vector<rd_kafka_NewTopic_t*> topics;
+  for (const auto& [topic, creation] : portion) {
+    std::string reason;
+    KafkaNewTopic made =
+        MakeNewTopic(topic, creation.value_or(TopicCreation()), reason);
+    if (made == nullptr) {
+      answers[topic] = {RD_KAFKA_RESP_ERR__INVALID_ARG, reason};
+      continue;
+    }
+    topics.push_back(made.get());
+    owned.push_back(std::move(made));
+  }
+  if (topics.empty()) return answers;
+  const auto ask = [&](rd_kafka_t* asked, rd_kafka_AdminOptions_t* options,
+                       rd_kafka_queue_t* queue) {
+    rd_kafka_AdminOptions_set_validate_only(options, 1, nullptr, 0);
+    rd_kafka_CreateTopics(asked, topics.data(), topics.size(), options, queue);
+  };
+  const KafkaEvent event =
+      AskController(client, AfterMillis(timeout_millis), ask);
+  rd_kafka_resp_err_t failed = event == nullptr
+                                   ? RD_KAFKA_RESP_ERR__TIMED_OUT
+                                   : rd_kafka_event_error(event.get());
+  if (failed == RD_KAFKA_RESP_ERR_NO_ERROR) {
+    size_t count = 0;
+    const auto** results = rd_kafka_CreateTopics_result_topics(
+        rd_kafka_event_CreateTopics_result(event.get()), &count);
+    for (size_t i = 0; i < count; ++i) {
+      answers[rd_kafka_topic_result_name(results[i])] = AnswerOf(results[i]);
+    }
+    failed = RD_KAFKA_RESP_ERR__FAIL;  // for those without a result
+  }
+  for (const auto& [topic, creation] : portion) {
+    answers.try_emplace(topic, CreationAnswer{failed});
+  }
+  return answers;
 }
 
 }  // namespace
@@ -93,40 +131,14 @@ absl::StatusOr<std::map<std::string, TopicRights>> DescribeTopicRights(
 std::map<std::string, CreationAnswer> TryCreateTopics(
     rd_kafka_t* client, const TopicCreations& creations, int timeout_millis) {
   std::map<std::string, CreationAnswer> answers;
-  std::vector<KafkaNewTopic> owned;
-  std::vector<rd_kafka_NewTopic_t*> topics;
-  for (const auto& [topic, creation] : creations) {
-    std::string reason;
-    KafkaNewTopic made = MakeNewTopic(topic, creation, reason);
-    if (made == nullptr) {
-      answers[topic] = {RD_KAFKA_RESP_ERR__INVALID_ARG, reason};
-    } else {
-      answers[topic] = {RD_KAFKA_RESP_ERR__TIMED_OUT};
-      topics.push_back(made.get());
-      owned.push_back(std::move(made));
+  for (auto next = creations.begin(); next != creations.end();) {
+    TopicCreations portion;
+    for (size_t records = 0; next != creations.end(); ++next) {
+      records += MetadataRecordsOf(next->second);
+      if (records > kMaxMetadataRecords && !portion.empty()) break;
+      portion.insert(*next);
     }
-  }
-  if (topics.empty()) return answers;
-  const auto ask = [&](rd_kafka_t* asked, rd_kafka_AdminOptions_t* options,
-                       rd_kafka_queue_t* queue) {
-    rd_kafka_AdminOptions_set_validate_only(options, 1, nullptr, 0);
-    rd_kafka_CreateTopics(asked, topics.data(), topics.size(), options, queue);
-  };
-  const KafkaEvent event =
-      AskController(client, AfterMillis(timeout_millis), ask);
-  if (event == nullptr) return answers;
-  const rd_kafka_resp_err_t failed = rd_kafka_event_error(event.get());
-  for (auto& [topic, answer] : answers) {
-    if (answer.refusal.empty() && failed != RD_KAFKA_RESP_ERR_NO_ERROR) {
-      answer.error = failed;
-    }
-  }
-  if (failed != RD_KAFKA_RESP_ERR_NO_ERROR) return answers;
-  size_t count = 0;
-  const auto** results = rd_kafka_CreateTopics_result_topics(
-      rd_kafka_event_CreateTopics_result(event.get()), &count);
-  for (size_t i = 0; i < count; ++i) {
-    answers[rd_kafka_topic_result_name(results[i])] = AnswerOf(results[i]);
+    answers.merge(TryPortion(client, portion, timeout_millis));
   }
   return answers;
 }

@@ -41,7 +41,8 @@ struct CreationAnswer {
 };
 // Topic -> how it is to be created; nullopt: with the brokers' defaults.
 using TopicCreations = std::map<std::string, std::optional<TopicCreation>>;
-// An answer for each topic. Blocks for up to `timeout_millis`.
+// An answer for each topic. Asks for some dozens of topics at a time, and
+// blocks for up to `timeout_millis` each time.
 std::map<std::string, CreationAnswer> TryCreateTopics(
     rd_kafka_t* client, const TopicCreations& creations, int timeout_millis);
 
