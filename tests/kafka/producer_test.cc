@@ -148,6 +148,14 @@ class ProducerTest : public ::testing::Test {
 
 // A broker that knows nothing of a producer yet, like this mock, takes its
 // batches whatever their sequence numbers are.
+TEST_F(ProducerTest, CountsThePartitionsOfTheTopicsThatHaveRecords) {
+  EXPECT_EQ(producer_->partitions(), 0u);
+  Produce(0);
+  Produce(1, kKey, kTopicOfOne);
+  Turn(milliseconds(2'500));
+  EXPECT_EQ(producer_->partitions(), 3u);
+}
+
 // The next statistics come after 12 s.
 TEST_F(ProducerTest, P10ABrokerThatGoesDownIsSeenAtOnce) {
   const auto wait_for = [&](bool is_up) {

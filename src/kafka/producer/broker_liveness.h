@@ -40,11 +40,6 @@ class BrokerLiveness {
       : client_(client), queue_(queue), answer_(std::move(answer)) {}
 
   void OnStatistics(const ProducerStatistics& statistics, MonotonicTime now);
-  // No broker is connected, since the last statistics.
-  void OnAllDown() {
-    brokers_up_ = 0;
-    statistics_at_ = std::chrono::steady_clock::now();
-  }
   // Call it about once a second. Asks the connected brokers if none has
   // answered for kAskAfter, and any if none is connected, so that an idle
   // client connects again; skips brokers that owe an answer. `topic`: the one

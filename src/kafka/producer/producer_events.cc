@@ -130,7 +130,7 @@ bool Producer::HandleTransactionError(std::string_view text) {
 // removed, it has none left, and never connects again. If a transaction's
 // coordinator refers to one, that one stays, but nothing connects to it.
 void Producer::HandleStatistics(const char* json) {
-  // No record waits for a topic that is unknown.
+  // Nothing else waits for a topic that is unknown.
   const bool needs_topics = queued() > 0;
   statistics_ = ParseProducerStatistics(json, needs_topics);
   liveness_.OnStatistics(statistics_, Clock::now());
@@ -234,7 +234,9 @@ void Producer::HandleError(rd_kafka_event_t* event) {
     return reports_.OnSinkFailed(
         IsFenced(code) ? WithReasonCode(failed, kReasonFenced) : failed);
   }
-  if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) liveness_.OnAllDown();
+  if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) {
+    liveness_.OnStatistics(ProducerStatistics(), Clock::now());
+  }
   credentials_.OnError(code);
   if (connection_diagnosis_.Note(code, text)) {
     spdlog::warn("Kafka: {} ({})", connection_diagnosis_.text(),
