@@ -2,7 +2,8 @@
 // isolated.
 //
 // The time runs while the same event is the oldest that the brokers do not
-// take, and while they answer: if they are away, no topic is at fault.
+// take, and while they answer: if they are away, no topic is at fault. Nor does
+// it run while all records wait for the turns of their partitions.
 //
 // Pure.
 #pragma once
@@ -26,6 +27,9 @@ class IsolationTimer {
   std::optional<Position> Look(std::optional<Position> standing_at,
                                MonotonicTime brokers_seen_at,
                                MonotonicTime now);
+  // Later events are acknowledged while the oldest waits for the turn of its
+  // partition (AcknowledgementWindow::TakesTurns).
+  void OnTurnOfOthers(MonotonicTime now) { since_ = now; }
 
  private:
   const std::chrono::seconds after_;

@@ -45,6 +45,15 @@ TEST(IsolationTimerTest, NoTopicIsAtFaultWhileTheBrokersAreAway) {
   EXPECT_EQ(timer.Look(kFirst, At(109), At(109)), kFirst);
 }
 
+TEST(IsolationTimerTest, NoTopicIsAtFaultWhileOthersHaveTheirTurns) {
+  IsolationTimer timer(seconds(10));
+  timer.Look(kFirst, At(0), At(0));
+  timer.OnTurnOfOthers(At(9));
+  EXPECT_EQ(timer.Look(kFirst, At(10), At(10)), std::nullopt);
+  EXPECT_EQ(timer.Look(kFirst, At(18), At(18)), std::nullopt);
+  EXPECT_EQ(timer.Look(kFirst, At(19), At(19)), kFirst);
+}
+
 TEST(IsolationTimerTest, ZeroIsNever) {
   IsolationTimer timer(seconds(0));
   timer.Look(kFirst, At(0), At(0));

@@ -210,6 +210,7 @@ void Relay::NoteAcknowledgements() {
   kafka_was_reached_ |= moved;
   if (moved && sender_.window().TakesTurns()) {
     oldest_wait_.OnTurnOfOthers(Clock::now());
+    parking_.OnTurnOfOthers(Clock::now());
   }
   oldest_wait_.Look(sender_.window().oldest(), progress_.settled_through(),
                     Clock::now());

@@ -76,6 +76,7 @@ class ParkedEventService {
   // warns when parking.max_keys is near.
   // `brokers_seen_at`: when the brokers answered last.
   void Watch(MonotonicTime brokers_seen_at);
+  void OnTurnOfOthers(MonotonicTime now) { isolation_.OnTurnOfOthers(now); }
 
   ParkingReport report() const;
   // The session that waits for an answer; 0: none, or not for long.

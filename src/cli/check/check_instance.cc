@@ -24,7 +24,7 @@ std::string TextOf(const rapidjson::Document& json, const char* name) {
   return is_text ? found->value.GetString() : "";
 }
 
-// Only polling has rows of its tables that are pending, and it has no slot.
+// A walpost that polls has no slot. Its status has the number of pending rows.
 bool IsOf(const Config& config, const rapidjson::Document& status) {
   if (config.source == Source::kPolling) {
     return status.HasMember("pending_rows");
