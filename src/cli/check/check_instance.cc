@@ -44,6 +44,10 @@ std::optional<Finding> DescribeInstance(const Config& config) {
   Finding finding{Severity::kOk,
                   fmt::format("walpost at {}", config.http.listen),
                   fmt::format("runs, and is {}", state), ""};
+  if (config.source == Source::kPolling) {
+    finding.severity = Severity::kNote;
+    finding.text += "; whether it polls these tables is not known";
+  }
   if (state != "stuck") return finding;
   finding.severity = Severity::kError;
   finding.text = fmt::format("runs, and is stuck: {}", TextOf(json, "reason"));
