@@ -298,9 +298,7 @@ Config ReadConfig(Section root) {
   CheckRetention(root, config);
   SetCheckpointTopic(root, config);
   config.kafka.client_id = "walpost-" + config.postgres.slot;
-  config.kafka.max_records = config.window.records_per_partition == 0
-                                 ? config.window.max_records
-                                 : AcknowledgementWindow::kMaxSpreadRecords;
+  config.kafka.max_records = config.window.most_records();
   config.kafka.transaction_timeout = config.transactions.timeout;
   config.kafka.checkpoint_topic = config.checkpoint.topic;
   config.kafka.own_topics = {config.checkpoint.topic,

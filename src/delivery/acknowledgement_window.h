@@ -58,26 +58,31 @@ struct InFlightRecord {
 
 class AcknowledgementWindow {
  public:
+  // The most that SpreadOver raises max_records to: with the overhead of each
+  // record, the default of max_bytes has room for no more.
+  static constexpr size_t kMaxSpreadRecords = 24'000;
+
   struct Options {
     // Maximum records in flight, 1 to 2^20. bench/README.md has the measurement
     // behind the default: fewer slow a drain down, more only cost memory.
     size_t max_records = 2'000;
-    // Over many partitions it becomes so many for each (SpreadOver); 0: never.
+    // SpreadOver raises it to so many for each partition; 0: it stays.
     size_t records_per_partition = 4;
     // Maximum bytes in flight, as Record::size_bytes counts them. Exceeded by
     // at most one record.
     size_t max_bytes = size_t{16} << 20;
-  };
 
-  // What SpreadOver raises max_records to, at most: with the overhead of each
-  // record, the default of max_bytes has room for no more.
-  static constexpr size_t kMaxSpreadRecords = 24'000;
+    // Ever in flight.
+    size_t most_records() const {
+      return records_per_partition == 0 ? max_records : kMaxSpreadRecords;
+    }
+  };
 
   explicit AcknowledgementWindow(Options options);
 
-  // The records go to so many partitions. Each request has those of one: with
-  // fewer records than partitions in flight, each would be a request of its
-  // own. Never lowers the maximum.
+  // Raises the maximum for records that go to this many partitions. A request
+  // has the records of one: with fewer records than partitions in flight, each
+  // record would be a request of its own. Never lowers the maximum.
   void SpreadOver(size_t partitions);
   size_t max_records() const { return options_.max_records; }
 

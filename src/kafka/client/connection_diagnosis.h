@@ -30,8 +30,8 @@ inline constexpr std::string_view kCorrectAdvertised =
     "correct advertised.listeners of that broker, start it, or make the "
     "address reachable from here";
 
-// What librdkafka says of a token, up to where it quotes
-// sasl.oauthbearer.config, which may have secrets.
+// The text up to where librdkafka quotes sasl.oauthbearer.config, which may
+// have secrets.
 std::string_view WithoutTokenConfig(std::string_view text);
 
 class ConnectionDiagnosis {

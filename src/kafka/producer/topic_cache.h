@@ -39,10 +39,10 @@ class TopicCache {
   bool Has(std::string_view name) const { return topics_.contains(name); }
   size_t size() const { return topics_.size(); }
   size_t limit() const { return limit_.topics; }
-  // Those of all these topics that are known.
+  // Sum over these topics, as far as their partitions are known.
   size_t CountPartitions() const;
-  // The first topic, by name, that records wait for (Topic::IsUnknown); empty:
-  // there is none.
+  // The first topic, by name, that records wait for (Topic::IsUnknown), or
+  // empty.
   std::string_view Unknown() const;
   // Valid until Close. kInvalidArgument: the limit is reached
   // (too_many_topics), or librdkafka rejects the name.
