@@ -107,7 +107,7 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(
         only, co_await FindOnlyInSlot(executor, config, plan.inspection,
                                       *on_record, options.filter, founder));
   }
-  options.on_record = *std::move(on_record);
+  options.rows.on_record = *std::move(on_record);
   if (only.events > 0) {
     const absl::StatusOr<Counts> counts =
         co_await founder.PublishBesideSlot(std::move(options));
@@ -205,9 +205,10 @@ int RunPlan(const Arguments& arguments, const Config& config,
   options.filter.from_transaction = plan.range.from_transaction;
   options.mark.header = "walpost-recovered";
   options.dry_run = arguments.wish.dry_run;
-  if (options.dry_run) options.on_row = PrintRow;
+  if (options.dry_run) options.rows.on_row = PrintRow;
   if (missing->compares()) {
-    options.is_wanted = [&missing](const Event& event, std::string_view topic) {
+    options.rows.is_wanted = [&missing](const Event& event,
+                                        std::string_view topic) {
       return missing->IsMissing(event, topic);
     };
   }

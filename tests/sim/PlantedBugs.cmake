@@ -1,6 +1,6 @@
 # planted_bug(NAME SOURCE file NEEDLE text REPLACEMENT text FINDS expression
 #             [KIND plain|restored|uncovered|dead_letters|parking|isolation|
-#                   letters|transactions|late_table|paused [FROM history]])
+#                   letters|transactions|late_table|paused|backfill [FROM history]])
 #
 # An executable of the simulation with one bug: NEEDLE, which must stand once
 # in src/SOURCE, replaced. A .cc is linked instead of the library's member; a
@@ -675,3 +675,124 @@ planted_bug(sends_while_paused
   }]]
   FINDS "paused: event .* is sent"
   KIND paused)
+
+# ---- Rows that do not come through the slot.
+
+planted_bug(takes_a_row_for_done_before_it_is_acknowledged
+  SOURCE backfill/table_backfill.cc
+  NEEDLE [[place_.OnAcknowledged(sender_.window().passed_watermark());]]
+  REPLACEMENT [[place_.OnAcknowledged(ordinal_);]]
+  FINDS "P1: row .* is lost"
+  KIND backfill)
+
+planted_bug(counts_a_row_that_is_not_taken_yet
+  SOURCE backfill/table_backfill.cc
+  NEEDLE [[event_.position = {Lsn(), ordinal_ + 1};]]
+  REPLACEMENT [[event_.position = {Lsn(), ++ordinal_};]]
+  FINDS "P1: row .* is lost"
+  KIND backfill)
+
+planted_bug(keeps_the_rows_of_a_sink_that_was_replaced
+  SOURCE backfill/table_backfill.cc
+  NEEDLE [[  // Watermarks of the next sink say nothing about rows of this one.
+  place_.StartScan();]]
+  REPLACEMENT [[]]
+  FINDS "P1: row .* is lost"
+  KIND backfill)
+
+planted_bug(sends_again_what_was_acknowledged_at_the_place
+  SOURCE backfill/table_backfill.cc
+  NEEDLE [[if (place_.WasAcknowledged(key_, content_)) return;]]
+  REPLACEMENT [[]]
+  FINDS "P5: row .* is sent again"
+  KIND backfill)
+
+planted_bug(commits_rows_that_are_in_flight
+  SOURCE backfill/table_backfill.cc
+  NEEDLE [[  } else if (!sender_.IsDrained()) {
+    return Do::kWait;
+  } else if (options_.ledger) {]]
+  REPLACEMENT [[  } else if (!options_.ledger && !sender_.IsDrained()) {
+    return Do::kWait;
+  } else if (options_.ledger) {]]
+  FINDS "P1: |P5: "
+  KIND backfill)
+
+planted_bug(trusts_its_memory_and_not_the_ledger
+  SOURCE backfill/table_backfill.cc
+  NEEDLE [[progress_ = is_ours ? std::move(progress) : SnapshotProgress();]]
+  REPLACEMENT [[if (is_ours && !committed_) progress_ = std::move(progress);]]
+  FINDS "P5: row .* is committed twice"
+  KIND backfill)
+
+planted_bug(continues_where_the_ledger_of_another_slot_ends
+  SOURCE backfill/table_backfill.cc
+  NEEDLE [[const bool is_ours = progress.begins_at == *options_.ledger;]]
+  REPLACEMENT [[const bool is_ours = progress.begins_at <= *options_.ledger;]]
+  FINDS "P1: row .* is lost"
+  KIND backfill)
+
+planted_bug(goes_on_after_a_commit_that_is_not_known
+  SOURCE backfill/table_backfill.cc
+  NEEDLE [[  is_loaded_ = false;
+  End(std::move(status));]]
+  REPLACEMENT [[  End(std::move(status));]]
+  FINDS "P5: row .* is committed twice"
+  KIND backfill)
+
+planted_bug(sends_rows_that_the_stream_has
+  SOURCE backfill/snapshot_flow.cc
+  NEEDLE [[options_.has_ledger && shows_ == Shows::kPresent;]]
+  REPLACEMENT [[options_.has_ledger && shows_ == Shows::kAllBeforeSlot;]]
+  FINDS "P5: row .* comes with the stream, too"
+  KIND backfill)
+
+planted_bug(sets_the_last_row_aside_for_another
+  SOURCE backfill/table_backfill.cc
+  NEEDLE [[  if (refused && refused->position == last_position_ &&
+      !refused->is_of_dead_letter && sender_.Passes(refused->reason)) {]]
+  REPLACEMENT [[  if (refused && !refused->is_of_dead_letter &&
+      sender_.Passes(refused->reason)) {]]
+  FINDS "P8: row .* is set aside, and nothing is wrong with it|P1: "
+  KIND backfill)
+
+planted_bug(passes_a_row_that_cannot_be_delivered
+  SOURCE backfill/table_backfill.cc
+  NEEDLE [[  if (sender_.stoppage()) return Undeliverable(*sender_.stoppage());]]
+  REPLACEMENT [[  if (sender_.stoppage()) {
+    Handled();
+    has_row_ = false;
+    return absl::OkStatus();
+  }]]
+  FINDS "P1: |P8: "
+  KIND backfill)
+
+planted_bug(tries_a_lone_row_for_ever_with_a_ledger
+  SOURCE backfill/table_backfill.cc
+  NEEDLE [[needs_sink && !may_commit ? Health() : absl::OkStatus();]]
+  REPLACEMENT [[!needs_sink || may_commit ? absl::OkStatus()
+      : options_.ledger && !is_stopped_ ? *sender_.sink_failure()
+                                        : Health();]]
+  FINDS "P1: it hangs"
+  KIND backfill)
+
+planted_bug(sends_a_row_while_paused
+  SOURCE backfill/table_backfill.cc
+  NEEDLE [[  } else if (!may_send) {]]
+  REPLACEMENT [[  } else if (!may_send && !has_row_) {]]
+  FINDS "paused: a row is sent"
+  KIND backfill)
+
+planted_bug(records_before_the_rows_are_sent
+  SOURCE backfill/snapshot_flow.cc
+  NEEDLE [[next_ = all_sent_ ? Do::kRecord : Do::kBegin;]]
+  REPLACEMENT [[next_ = is_blocked_ || all_sent_ ? Do::kRecord : Do::kBegin;]]
+  FINDS "P1: row .* is lost|P8: row .* is passed"
+  KIND backfill)
+
+planted_bug(takes_another_slot_for_its_own
+  SOURCE backfill/snapshot_flow.cc
+  NEEDLE [[  if (absl::IsAborted(status)) all_sent_ = false;]]
+  REPLACEMENT [[]]
+  FINDS "P1: "
+  KIND backfill)

@@ -28,17 +28,13 @@
 #include <vector>
 
 #include "base/lsn.h"
+#include "sim/finding.h"
 #include "sim/simulated_postgres.h"
 #include "sim/world.h"
 
 namespace walpost::sim {
 
 inline constexpr int kMaxRelays = 2;
-
-struct Finding {
-  std::string promise;  // "P1"
-  std::string text;
-};
 
 class Checker {
  public:

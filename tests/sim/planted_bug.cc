@@ -4,6 +4,8 @@
 //   sim_mutant_does_not_miss_a_commit_that_it_knows 'P1: ' restored
 //   sim_mutant_sets_aside_a_neighbour_of_the_culprit 'P8: ' dead_letters 1150
 //
+//   sim_mutant_takes_no_survey 'P5: ' backfill
+//
 // runs histories, always the same ones (in the second form all of that kind, in
 // the third from that one on), until one of them stops with a finding that the
 // expression matches. Other findings on the way are expected: a lost event may
@@ -19,6 +21,7 @@
 #include <string>
 #include <string_view>
 
+#include "sim/backfill_simulation.h"
 #include "sim/simulation.h"
 
 namespace walpost::sim {
@@ -27,20 +30,24 @@ namespace {
 constexpr uint64_t kStepsPerHistory = 5'000;
 constexpr uint64_t kMaxSteps = 40'000'000;
 
+template <typename Simulation>
+std::string Outcome(Simulation simulation) {
+  simulation.Run(kStepsPerHistory);
+  std::string result = std::to_string(simulation.steps());
+  if (!simulation.finding()) return result;
+  return result + " " + simulation.finding()->promise + ": " +
+         simulation.finding()->text;
+}
+
 // Runs a history in a separate process, because the planted bug may abort it.
-// Returns its output: the steps, then the finding.
-std::string RunApart(uint64_t seed, Trouble trouble) {
+// Returns its output: the steps, then the finding. nullopt: of a backfill.
+std::string RunApart(uint64_t seed, std::optional<Trouble> trouble) {
   int ends[2];
   if (pipe(ends) != 0) return "";
   const pid_t child = fork();
   if (child == 0) {
-    Simulation simulation(seed, trouble);
-    simulation.Run(kStepsPerHistory);
-    std::string result = std::to_string(simulation.steps());
-    if (simulation.finding()) {
-      result += " " + simulation.finding()->promise + ": " +
-                simulation.finding()->text;
-    }
+    const std::string result = trouble ? Outcome(Simulation(seed, *trouble))
+                                       : Outcome(BackfillSimulation(seed));
     const ssize_t written = write(ends[1], result.data(), result.size());
     _exit(written < 0 ? 1 : 0);
   }
@@ -57,7 +64,9 @@ int Search(const std::regex& wanted, std::span<const Trouble> troubles,
   uint64_t steps = 0;
   uint64_t others = 0;
   for (uint64_t seed = first_seed; steps < kMaxSteps; ++seed) {
-    const std::string result = RunApart(seed, troubles[seed % troubles.size()]);
+    std::optional<Trouble> trouble;
+    if (!troubles.empty()) trouble = troubles[seed % troubles.size()];
+    const std::string result = RunApart(seed, trouble);
     const uint64_t taken = std::strtoull(result.c_str(), nullptr, 10);
     steps += taken > 0 ? taken : kStepsPerHistory;
     if (std::regex_search(result, wanted)) {
@@ -98,7 +107,8 @@ int main(int argc, char** argv) {
   for (size_t i = 0; argc > 2 && i < std::size(kNames); ++i) {
     if (kNames[i] == argv[2]) troubles = std::span(kAll).subspan(i, 1);
   }
-  const bool is_known = argc == 2 || troubles.size() == 1;
+  if (argc > 2 && argv[2] == std::string_view("backfill")) troubles = {};
+  const bool is_known = argc == 2 || troubles.size() <= 1;
   if (argc < 2 || argc > 4 || !is_known) {
     std::fprintf(stderr, "usage: %s EXPRESSION [KIND OF HISTORY [FIRST]]\n",
                  argv[0]);

@@ -4,6 +4,17 @@
 
 namespace walpost::sim {
 
+SimulatedCoordinator SimulatedBrokers::NewCoordinator() {
+  using Written = SimulatedCoordinator::Written;
+  return {world_, [this](const Written& record) {
+            checker_.OnWritten(record.relay, record.producer, record.partition,
+                               record.event, record.is_late);
+            checker_.OnPlace(record.event, record.is_dead_letter,
+                             record.is_released);
+            checker_.OnCommitted(record.event);
+          }};
+}
+
 std::shared_ptr<Channel> SimulatedBrokers::Open(int relay, uint64_t producer,
                                                 size_t partition) {
   auto channel = std::make_shared<Channel>();

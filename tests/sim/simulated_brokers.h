@@ -57,9 +57,9 @@ class SimulatedBrokers {
       : world_(world),
         options_(options),
         checker_(checker),
-        coordinator_(world, checker) {
+        coordinator_(NewCoordinator()) {
     while (stored_senders_.size() < kToTopics + std::size(kTopics)) {
-      stored_senders_.push_back({{world, checker}});
+      stored_senders_.push_back({NewCoordinator()});
     }
   }
 
@@ -95,6 +95,7 @@ class SimulatedBrokers {
  private:
   static constexpr uint64_t kMaxBatch = 3;
 
+  SimulatedCoordinator NewCoordinator();
   bool RejectBatch(Channel& channel);
   void Write(Channel& channel);
   void Prune();

@@ -44,10 +44,7 @@ void SimulatedCoordinator::Step() {
 void SimulatedCoordinator::Publish(const Commit& commit) {
   world_.Note(kNobody, "{} records are committed", open_.size());
   for (const Written& record : std::exchange(open_, {})) {
-    checker_.OnWritten(record.relay, record.producer, record.partition,
-                       record.event, record.is_late);
-    checker_.OnPlace(record.event, record.is_dead_letter, record.is_released);
-    checker_.OnCommitted(record.event);
+    on_committed_(record);
   }
   commit.on_published();
 }

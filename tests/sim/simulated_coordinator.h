@@ -14,9 +14,9 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
-#include "sim/checker.h"
 #include "sim/world.h"
 
 namespace walpost::sim {
@@ -39,8 +39,10 @@ class SimulatedCoordinator {
     Outcome outcome = Outcome::kNone;    // as its answer says
   };
 
-  SimulatedCoordinator(World& world, Checker& checker)
-      : world_(world), checker_(checker) {}
+  // `on_committed`: consumers can read the record.
+  SimulatedCoordinator(World& world,
+                       std::function<void(const Written&)> on_committed)
+      : world_(world), on_committed_(std::move(on_committed)) {}
 
   bool is_used = false;
 
@@ -70,7 +72,7 @@ class SimulatedCoordinator {
   void Publish(const Commit& commit);
 
   World& world_;
-  Checker& checker_;
+  std::function<void(const Written&)> on_committed_;
   uint64_t producer_ = 0;
   std::vector<Written> open_;
   std::deque<std::shared_ptr<Commit>> commits_;

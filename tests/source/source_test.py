@@ -23,6 +23,7 @@ LAYERS = {
 }
 LAYERS["parking"] = LAYERS["delivery"] | {"delivery", "dead_letters"}
 LAYERS["checkpoint"] = LAYERS["delivery"] | {"delivery"}
+LAYERS["backfill"] = LAYERS["checkpoint"] | {"checkpoint"}
 LAYERS["health"] = LAYERS["checkpoint"] | {"checkpoint"}
 LAYERS["session"] = LAYERS["health"] | {"health"}
 LAYERS["postgres"] = LAYERS["session"] | LAYERS["parking"] | {
@@ -50,7 +51,7 @@ SUBFOLDERS = {
 }
 
 PURE = ("base", "pgoutput", "outbox", "dead_letters", "delivery", "parking",
-        "checkpoint", "health", "session")
+        "checkpoint", "backfill", "health", "session")
 NOT_PURE = re.compile(
     r"<(boost/|libpq|librdkafka|thread>|mutex>|atomic>|future>|unistd|sys/|"
     r"netinet/|fstream>)|system_clock::now|steady_clock::now|clock_gettime|"

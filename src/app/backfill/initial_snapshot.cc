@@ -9,9 +9,9 @@
 #include "app/sink/kafka_deletions.h"
 #include "app/sink/sinks.h"
 #include "base/status_macros.h"
+#include "delivery/transactional_id.h"
 #include "fmt/format.h"
 #include "loop/blocking_call.h"
-#include "postgres/connect/sqlstate.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -34,77 +34,99 @@ constexpr milliseconds kStoppedInterval{5'000};
 constexpr milliseconds kProducerPause{500};
 constexpr milliseconds kProducerGrace{2'000};
 
-// An error about names or rights: another attempt fails, too.
-bool IsAboutSchema(const absl::Status& status) {
-  const std::string sqlstate = SqlstateOf(status);
-  return sqlstate.empty() ? !absl::IsDeadlineExceeded(status)
-                          : sqlstate.starts_with("42");
-}
-
 }  // namespace
 
 asio::awaitable<absl::Status> InitialSnapshot::Run() {
-  while (!done_ && !stop_by_) {
-    const absl::Status status = co_await Attempt();
-    publishing_ = false;
-    session_.Close();
-    if (stop_by_) break;
-    if (publisher_ == nullptr || !publisher_->stoppage()) co_return status;
-    blocked_event_ = publisher_->stoppage();
-    done_at_stoppage_ = publisher_->done();
-    co_await Wait(kStoppedInterval);
-    if (stop_by_) break;
-    const MonotonicTime deadline = Clock::now() + kProducerGrace;
-    WALPOST_CO_RETURN_IF_ERROR(co_await publisher_->Renew(deadline));
-  }
-  if (done_) co_return absl::OkStatus();
-  if (publisher_ != nullptr) {
+  flow_.Begin();
+  while (flow_.Next() != SnapshotFlow::Do::kReturn) co_await Step();
+  session_.Close();
+  if (!flow_.is_done() && stop_by_ && publisher_ != nullptr) {
     co_await publisher_->Close(*stop_by_);
     spdlog::warn("{} are in Kafka; the next start {}", Progress(),
                  ledger_ == nullptr ? "begins with the first row again"
                                     : "continues behind them");
   }
-  co_return absl::CancelledError("told to end");
+  co_return flow_.status();
 }
 
-asio::awaitable<absl::Status> InitialSnapshot::Attempt() {
-  WALPOST_CO_ASSIGN_OR_RETURN(const SlotHistory found,
-                              co_await session_.Open());
-  const SlotHistory history = found;
-  // The stream reports a slot that is missing or should exist.
-  const bool is_through =
-      history == SlotHistory::kUsed && session_.new_tables().empty();
-  done_ = history == SlotHistory::kMissing || is_through ||
-          (history == SlotHistory::kNone && !config_.postgres.create);
-  if (is_through) LogNoEffect();
-  if (done_) co_return absl::OkStatus();
-  if (!all_sent_) {
-    WALPOST_CO_RETURN_IF_ERROR(co_await Publish(history));
+asio::awaitable<void> InitialSnapshot::Step() {
+  using Do = SnapshotFlow::Do;
+  absl::Status done;
+  switch (flow_.Next()) {
+    case Do::kOpen:
+      co_return co_await Open();
+    case Do::kBegin:
+      co_return co_await Begin();
+    case Do::kPublish:
+      co_return co_await PublishRows();
+    case Do::kPrepare:
+      done = co_await Prepare();
+      break;
+    case Do::kSurvey:
+      done = co_await LeaveOutStreamed();
+      break;
+    case Do::kReadOnRecord:
+      done = co_await LeaveOutOnRecord();
+      break;
+    case Do::kAwaitSink:
+      co_await Wait(kProducerPause);
+      break;
+    case Do::kCheckLock:
+      done = co_await session_.Check();
+      break;
+    case Do::kReplaceSink:
+      done = co_await publisher_->Renew(Clock::now() + kProducerGrace);
+      break;
+    case Do::kAwaitOperator:
+      session_.Close();
+      co_await Wait(kStoppedInterval);
+      break;
+    case Do::kEndTransaction:
+      done = co_await session_.End();
+      break;
+    case Do::kRecord:
+      done = co_await Record();
+      break;
+    case Do::kReturn:
+      break;
   }
-  co_return co_await Finish();
+  if (session_.is_lost()) flow_.OnConnectionLost();
+  flow_.On(done);
 }
 
-asio::awaitable<absl::Status> InitialSnapshot::Publish(SlotHistory history) {
-  WALPOST_CO_RETURN_IF_ERROR(co_await session_.Begin(history));
-  co_await ForgetOtherSlot();
-  if (publisher_ == nullptr) co_await WarnOfDeletions();
-  const absl::Status made = MakePublisher();
-  if (!made.ok()) co_return made;
-  WALPOST_CO_RETURN_IF_ERROR(co_await LeaveOutStreamed());
-  WALPOST_CO_RETURN_IF_ERROR(co_await LeaveOutOnRecord(history));
-  const absl::Status published = co_await PublishRows();
-  if (!published.ok()) {
-    const bool may_pass = session_.is_lost() || !IsAboutSchema(published);
-    co_return may_pass ? absl::UnavailableError(published.message())
-                       : published;
+asio::awaitable<void> InitialSnapshot::Open() {
+  const absl::StatusOr<SlotHistory> history = co_await session_.Open();
+  if (!history.ok()) {
+    flow_.On(history.status());
+    co_return;
   }
-  all_sent_ = true;
-  co_return co_await session_.End();
+  history_ = *history;
+  const bool has_new_tables = !session_.new_tables().empty();
+  flow_.OnOpened(history_, has_new_tables);
+  if (history_ == SlotHistory::kUsed && !has_new_tables) LogNoEffect();
+}
+
+asio::awaitable<void> InitialSnapshot::Begin() {
+  const absl::Status begun = co_await session_.Begin(history_);
+  if (!begun.ok()) {
+    flow_.On(begun);
+    co_return;
+  }
+  flow_.OnBegun(session_.is_exact() ? SnapshotFlow::Shows::kAllBeforeSlot
+                                    : SnapshotFlow::Shows::kPresent);
+}
+
+// Kept across lost connections: it knows which rows are acknowledged.
+asio::awaitable<absl::Status> InitialSnapshot::Prepare() {
+  if (session_.target() != target_) co_await ForgetOtherSlot();
+  if (publisher_ != nullptr) co_return absl::OkStatus();
+  co_await WarnOfDeletions();
+  co_return MakePublisher();
 }
 
 // The slot was dropped and made again: all rows are from before it.
 asio::awaitable<void> InitialSnapshot::ForgetOtherSlot() {
-  if (session_.target() == target_) co_return;
+  flow_.OnOtherSlot();
   if (publisher_ != nullptr) {
     co_await publisher_->Close(Clock::now() + kProducerGrace);
   }
@@ -140,82 +162,70 @@ asio::awaitable<void> InitialSnapshot::WarnOfDeletions() {
 }
 
 asio::awaitable<absl::Status> InitialSnapshot::LeaveOutStreamed() {
-  if (ledger_ == nullptr || session_.is_exact()) co_return absl::OkStatus();
   absl::StatusOr<EventSet> streamed = co_await survey_.Run(
       publisher_->run().sender().builder().routes(), session_.visible_before());
   if (!streamed.ok()) co_return streamed.status();
-  publisher_->SetLeftOut(*std::move(streamed));
+  publisher_->backfill().SetLeftOut(*std::move(streamed));
   co_return absl::OkStatus();
 }
 
 // An earlier attempt, or an operator, may have set rows aside. Of a slot that
 // was not there before, only what Postgres may have of an earlier one is asked.
-asio::awaitable<absl::Status> InitialSnapshot::LeaveOutOnRecord(
-    SlotHistory history) {
+asio::awaitable<absl::Status> InitialSnapshot::LeaveOutOnRecord() {
   OnRecordQuery query;
   query.verb = "snapshot";
   query.if_unknown = ParkedList::IfUnknown::kEmpty;
-  query.asks_kafka = history != SlotHistory::kNone;
+  query.asks_kafka = history_ != SlotHistory::kNone;
   absl::StatusOr<EventsOnRecord> on_record =
       co_await ReadEventsOnRecord(executor_, config_, query);
   if (!on_record.ok()) co_return on_record.status();
-  publisher_->SetOnRecord(*std::move(on_record));
+  publisher_->backfill().SetOnRecord(*std::move(on_record));
   co_return absl::OkStatus();
 }
 
-asio::awaitable<absl::Status> InitialSnapshot::PublishRows() {
-  publishing_ = true;
+asio::awaitable<void> InitialSnapshot::PublishRows() {
   acknowledged_at_ = Clock::now();
-  Connection& connection = session_.connection();
-  for (;;) {
-    const absl::StatusOr<TablePublisher::Counts> counts =
-        co_await publisher_->Continue(connection);
-    if (counts.ok()) co_return absl::OkStatus();
-    if (stop_by_ || publisher_->stoppage() || !publisher_->sink_failed()) {
-      co_return counts.status();
-    }
+  const absl::StatusOr<TablePublisher::Counts> counts =
+      co_await publisher_->Continue(session_.connection());
+  const std::optional<BlockedEvent>& stoppage =
+      publisher_->backfill().stoppage();
+  if (session_.is_lost()) flow_.OnConnectionLost();
+  flow_.OnPublished(counts.status(), stoppage.has_value(),
+                    publisher_->sink_failed());
+  if (stoppage) {
+    blocked_event_ = stoppage;
+    done_at_stoppage_ = publisher_->backfill().done();
+  }
+  if (flow_.Next() == SnapshotFlow::Do::kAwaitSink) {
     spdlog::warn("replacing the Kafka producer: {}",
                  std::string(counts.status().message()));
-    co_await Wait(kProducerPause);
-    if (stop_by_) co_return counts.status();
-    // The next producer fences all others: only with the lock.
-    if (ledger_ != nullptr) {
-      WALPOST_CO_RETURN_IF_ERROR(co_await session_.Check());
-    }
-    const MonotonicTime deadline = Clock::now() + kProducerGrace;
-    WALPOST_CO_RETURN_IF_ERROR(co_await publisher_->Renew(deadline));
   }
 }
 
-// Kept across lost connections: it knows which rows are acknowledged.
 absl::Status InitialSnapshot::MakePublisher() {
-  if (publisher_ != nullptr) return absl::OkStatus();
   TablePublisher::Options options;
-  options.tables = tables();
+  options.rows.tables = tables();
   options.mark.header = "walpost-snapshot";
   options.mark.value = target_.stands_at.ToString();
   // Events that were sent already may be behind the place where the slot
   // stands: rows of a new table have no position.
   if (target_.tables.empty()) options.before = target_.begins_at;
-  options.timeline = session_.timeline();
+  options.rows.timeline = session_.timeline();
   // Consumers that remember a position must not confuse the rows of a second
   // run with those of the first: later runs count from a higher ordinal.
-  options.ordinals_after =
+  options.rows.ordinals_after =
       static_cast<uint64_t>(WallNow().time_since_epoch().count());
   options.may_send = [this] { return pause_gate_.may_send(); };
   options.progress = [this](uint64_t, uint64_t) { LogProgress(); };
   if (config_.transactions.is_on) {
-    ledger_ = std::make_unique<SnapshotLedger>(
-        executor_, MakeRecordReader(config_), config_.checkpoint.topic,
-        config_.postgres.slot, target_.system_identifier, target_.begins_at,
-        target_.tables.empty() ? "" : Coverage{"", target_.tables}.ToString());
+    MakeLedger();
     options.ledger = ledger_.get();
+    options.rows.ledger = target_.begins_at;
   }
-  absl::StatusOr<std::unique_ptr<TablePublisher>> created =
+  WALPOST_ASSIGN_OR_RETURN(
+      publisher_,
       TablePublisher::Create(executor_, config_, MakeSinks(executor_, config_),
-                             std::move(options));
-  if (!created.ok()) return created.status();
-  publisher_ = *std::move(created);
+                             std::move(options)));
   spdlog::info(
       "initial snapshot: publishing the existing rows of {}; slot {} "
       "begins at {}",
@@ -226,15 +236,24 @@ absl::Status InitialSnapshot::MakePublisher() {
   return absl::OkStatus();
 }
 
-// All rows are in Kafka: a failure from here on must not repeat them, unless
-// the slot is another one.
-asio::awaitable<absl::Status> InitialSnapshot::Finish() {
+// In the topic of the checkpoints, under another id than that of the stream.
+void InitialSnapshot::MakeLedger() {
+  const std::string& slot = config_.postgres.slot;
+  const std::string tables =
+      target_.tables.empty() ? "" : Coverage{"", target_.tables}.ToString();
+  const std::string stream =
+      RelayTransactionalId(target_.system_identifier, slot);
+  const TopicRecord place{config_.checkpoint.topic,
+                          fmt::format("{}:{}{}", kSnapshotSender, slot, tables),
+                          target_.system_identifier};
+  ledger_.reset(new TablePublisher::Ledger{
+      SenderTransactionalId(stream, kSnapshotSender),
+      LedgerRecord(executor_, MakeRecordReader(config_), place)});
+}
+
+asio::awaitable<absl::Status> InitialSnapshot::Record() {
   const absl::Status noted = co_await session_.Record();
-  if (absl::IsAborted(noted)) all_sent_ = false;
-  if (absl::IsAborted(noted) || absl::IsUnavailable(noted)) {
-    co_return absl::UnavailableError(noted.message());
-  }
-  done_ = true;
+  if (absl::IsAborted(noted) || absl::IsUnavailable(noted)) co_return noted;
   if (!noted.ok()) {
     spdlog::info(
         "the initial snapshot could not be put on record: {}. If walpost is "
@@ -242,21 +261,27 @@ asio::awaitable<absl::Status> InitialSnapshot::Finish() {
         "the rows again",
         std::string(noted.message()));
   }
-  const std::string left_out = publisher_->left_out().ToText();
-  if (publisher_->other_origin() > 0) {
+  LogDone();
+  publisher_->backfill().SetLeftOut(EventSet());
+  co_await publisher_->Close(Clock::now());
+  co_return noted;
+}
+
+void InitialSnapshot::LogDone() const {
+  const TableBackfill& rows = publisher_->backfill();
+  const TableBackfill::Counts counts = rows.counts();
+  const std::string left_out = counts.left_out.ToText();
+  if (counts.other_origin > 0) {
     spdlog::info(
         "initial snapshot: {} of these rows are left out, because they were "
         "replicated to this server (postgres.origin: none)",
-        publisher_->other_origin());
+        counts.other_origin);
   }
   spdlog::info(
       "initial snapshot: {} rows are in Kafka{}{}{}; slot {} begins at {}",
-      publisher_->done(), ledger_ == nullptr ? "" : ", or come with the stream",
+      rows.done(), ledger_ == nullptr ? "" : ", or come with the stream",
       left_out.empty() ? "" : ", or on record: ", left_out,
       config_.postgres.slot, target_.stands_at.ToString());
-  publisher_->SetLeftOut(EventSet());
-  co_await publisher_->Close(Clock::now());
-  co_return absl::OkStatus();
 }
 
 asio::awaitable<void> InitialSnapshot::Wait(milliseconds length) {
@@ -267,8 +292,9 @@ asio::awaitable<void> InitialSnapshot::Wait(milliseconds length) {
 void InitialSnapshot::Stop(MonotonicTime deadline) {
   stop_by_ = deadline;
   timer_.cancel();
+  flow_.Stop();
   if (publisher_ != nullptr) publisher_->Stop();
-  if (ledger_ != nullptr) ledger_->Stop();
+  if (ledger_ != nullptr) ledger_->record.Stop();
   session_.Interrupt();
   survey_.Interrupt();
 }
@@ -291,12 +317,13 @@ std::vector<std::string> InitialSnapshot::tables() const {
 }
 
 std::string InitialSnapshot::Progress() const {
-  return fmt::format("initial snapshot: {} of {} rows", publisher_->done(),
-                     publisher_->all());
+  const TableBackfill& rows = publisher_->backfill();
+  return fmt::format("initial snapshot: {} of {} rows", rows.done(),
+                     rows.all());
 }
 
 void InitialSnapshot::LogProgress() {
-  if (blocked_event_ && publisher_->done() > done_at_stoppage_)
+  if (blocked_event_ && publisher_->backfill().done() > done_at_stoppage_)
     blocked_event_.reset();
   if (Clock::now() - logged_at_ < kLogInterval) return;
   if (logged_at_ != MonotonicTime()) spdlog::info("{}", Progress());
@@ -304,7 +331,7 @@ void InitialSnapshot::LogProgress() {
 }
 
 std::optional<BlockedEvent> InitialSnapshot::stoppage() const {
-  return done_ ? std::nullopt : blocked_event_;
+  return flow_.is_done() ? std::nullopt : blocked_event_;
 }
 
 DeliveryCounters InitialSnapshot::counters() const {
@@ -314,9 +341,9 @@ DeliveryCounters InitialSnapshot::counters() const {
 }
 
 void InitialSnapshot::AddTo(RelaySigns& signs) const {
-  if (done_ || publisher_ == nullptr) return;
+  if (flow_.is_done() || publisher_ == nullptr) return;
   if (blocked_event_) signs.stoppage = blocked_event_;
-  if (!publishing_) return;
+  if (!flow_.is_publishing()) return;
   signs.trouble = absl::OkStatus();
   signs.snapshot_progress = Progress();
   const Sender& sender = publisher_->run().sender();
@@ -324,9 +351,10 @@ void InitialSnapshot::AddTo(RelaySigns& signs) const {
   signs.in_flight_records = sender.window().in_flight_records();
   signs.unknown_topic = publisher_->run().missing_topic();
   const MonotonicTime now = Clock::now();
-  const bool moved = publisher_->done() != acknowledged_before_;
+  const uint64_t done = publisher_->backfill().done();
+  const bool moved = done != acknowledged_before_;
   if (moved || signs.in_flight_records == 0) acknowledged_at_ = now;
-  acknowledged_before_ = publisher_->done();
+  acknowledged_before_ = done;
   signs.unacknowledged_for =
       std::chrono::duration_cast<milliseconds>(now - acknowledged_at_);
 }

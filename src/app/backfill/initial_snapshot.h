@@ -14,10 +14,11 @@
 // again.
 //
 // With delivery.guarantee: exactly_once it continues behind the last committed
-// row (app/backfill/snapshot_ledger.h). Rows that the stream will have are left
+// row (backfill/table_backfill.h). Rows that the stream will have are left
 // to it: a look at the slot tells which (app/backfill/pending_slot_events.h).
 //
-// Owned by the Relay, and on its loop.
+// SnapshotFlow decides; this class carries it out. Owned by the Relay, and on
+// its loop.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -30,9 +31,9 @@
 
 #include "absl/status/status.h"
 #include "app/backfill/pending_slot_events.h"
-#include "app/backfill/snapshot_ledger.h"
 #include "app/backfill/snapshot_session.h"
 #include "app/backfill/table_publisher.h"
+#include "backfill/snapshot_flow.h"
 #include "checkpoint/pause_gate.h"
 #include "config/config.h"
 #include "delivery/delivery_counters.h"
@@ -50,7 +51,8 @@ class InitialSnapshot {
         pause_gate_(pause_gate),
         timer_(executor),
         session_(executor, config),
-        survey_(executor, config) {}
+        survey_(executor, config),
+        flow_({config.postgres.create, config.transactions.is_on}) {}
 
   // Returns when the stream may begin; at once if there is nothing to do. If a
   // row cannot be delivered, it tries again every few seconds, until an
@@ -76,16 +78,20 @@ class InitialSnapshot {
   }
 
  private:
-  boost::asio::awaitable<absl::Status> Attempt();
-  boost::asio::awaitable<absl::Status> Publish(SlotHistory history);
+  boost::asio::awaitable<void> Step();
+  boost::asio::awaitable<void> Open();
+  boost::asio::awaitable<void> Begin();
+  boost::asio::awaitable<absl::Status> Prepare();
   boost::asio::awaitable<void> ForgetOtherSlot();
   boost::asio::awaitable<void> WarnOfDeletions();
   boost::asio::awaitable<absl::Status> LeaveOutStreamed();
-  boost::asio::awaitable<absl::Status> LeaveOutOnRecord(SlotHistory history);
-  boost::asio::awaitable<absl::Status> PublishRows();
-  boost::asio::awaitable<absl::Status> Finish();
+  boost::asio::awaitable<absl::Status> LeaveOutOnRecord();
+  boost::asio::awaitable<void> PublishRows();
+  boost::asio::awaitable<absl::Status> Record();
   boost::asio::awaitable<void> Wait(std::chrono::milliseconds length);
   absl::Status MakePublisher();
+  void MakeLedger();
+  void LogDone() const;
   void LogNoEffect() const;
   void LogProgress();
   std::string Progress() const;
@@ -96,19 +102,17 @@ class InitialSnapshot {
   boost::asio::steady_timer timer_;
   SnapshotSession session_;
   PendingSlotEvents survey_;
+  SnapshotFlow flow_;
+  SlotHistory history_ = SlotHistory::kUnknown;
 
-  // The slot that everything from here on is for; all_sent_: all of its rows
-  // are in Kafka.
+  // The slot that everything from here on is for.
   SnapshotSession::Target target_;
-  bool all_sent_ = false;
   // With exactly_once, once the slot is known.
-  std::unique_ptr<SnapshotLedger> ledger_;
+  std::unique_ptr<TablePublisher::Ledger> ledger_;
   std::unique_ptr<TablePublisher> publisher_;
   DeliveryCounters counters_before_;           // of earlier publishers
   std::optional<BlockedEvent> blocked_event_;  // from the last attempt
   uint64_t done_at_stoppage_ = 0;
-  bool publishing_ = false;
-  bool done_ = false;
   std::optional<MonotonicTime> stop_by_;
   MonotonicTime logged_at_{};
   mutable uint64_t acknowledged_before_ = 0;

@@ -109,14 +109,14 @@ asio::awaitable<absl::StatusOr<TablePublisher::Counts>>
 SlotRecovery::PublishRows(TablePublisher::Options options, Lsn before,
                           EventSet left_out) {
   options.before = before;
-  options.timeline = sight_.timeline;
+  options.rows.timeline = sight_.timeline;
   options.silence_limit = DeliveryRun::kSilenceLimit;
   if (options.mark.value.empty()) options.mark.value = before.ToString();
   absl::StatusOr<std::unique_ptr<TablePublisher>> publisher =
       TablePublisher::Create(executor_, config_, MakeSinks(executor_, config_),
                              std::move(options));
   if (!publisher.ok()) co_return publisher.status();
-  (*publisher)->SetLeftOut(std::move(left_out));
+  (*publisher)->backfill().SetLeftOut(std::move(left_out));
   absl::StatusOr<TablePublisher::Counts> counts =
       co_await (*publisher)->Publish(*connection_);
   failed_at_kafka_ = (*publisher)->sink_failed();

@@ -17,12 +17,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "checkpoint/coverage.h"
+#include "checkpoint/slot_history.h"
 #include "config/config.h"
 #include "postgres/connect/connection.h"
 #include "postgres/slot/birth_record.h"
 #include "postgres/slot/observed_slot.h"
 #include "postgres/slot/slot.h"
-#include "postgres/slot/slot_history.h"
 #include "postgres/tables/table_scan.h"
 
 namespace walpost {

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "app/checkpoint/checkpoint_service.h"
+#include "postgres/slot/slot_history.h"
 
 namespace walpost {
 

@@ -6,9 +6,9 @@
 #include <boost/asio/awaitable.hpp>
 
 #include "absl/status/statusor.h"
+#include "checkpoint/slot_history.h"
 #include "config/config.h"
 #include "postgres/slot/observed_slot.h"
-#include "postgres/slot/slot_history.h"
 
 namespace walpost {
 

@@ -19,6 +19,7 @@
 #include "postgres/connect/task_session.h"
 #include "postgres/slot/birth_record.h"
 #include "postgres/slot/observed_slot.h"
+#include "postgres/slot/slot_history.h"
 #include "postgres/slot/unsent_rows.h"
 #include "spdlog/spdlog.h"
 

@@ -63,9 +63,9 @@ asio::awaitable<absl::StatusOr<OnlyInSlot>> FindOnlyInSlot(
   if (pending.size() == 0) co_return OnlyInSlot();
   TablePublisher::Options scan;
   scan.filter = filter;
-  scan.on_record = on_record;  // such a row need not be deliverable
+  scan.rows.on_record = on_record;  // such a row need not be deliverable
   scan.dry_run = true;
-  scan.is_wanted = [&pending](const Event& row, auto) {
+  scan.rows.is_wanted = [&pending](const Event& row, auto) {
     pending.Remove(row);
     return false;
   };

@@ -134,7 +134,8 @@ asio::awaitable<absl::StatusOr<Counts>> TableReplay::Publish(
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows begun,
                               co_await connected->Execute(begin));
   if (options.filter.ids.empty()) {
-    WALPOST_CO_ASSIGN_OR_RETURN(options.on_record, co_await ReadOnRecord());
+    WALPOST_CO_ASSIGN_OR_RETURN(options.rows.on_record,
+                                co_await ReadOnRecord());
   }
   absl::StatusOr<std::unique_ptr<TablePublisher>> publisher =
       TablePublisher::Create(executor_, config_, MakeSinks(executor_, config_),
@@ -171,7 +172,7 @@ asio::awaitable<absl::Status> TableReplay::LeaveOutStreamed(
   PendingSlotEvents survey(executor_, config_);
   absl::StatusOr<EventSet> streamed =
       co_await survey.Run(publisher.run().sender().builder().routes(), end);
-  if (streamed.ok()) publisher.SetLeftOut(*std::move(streamed));
+  if (streamed.ok()) publisher.backfill().SetLeftOut(*std::move(streamed));
   co_return absl::OkStatus();
 }
 
@@ -291,19 +292,20 @@ int ReplayFromTable(const TableReplayArguments& arguments, const Config& config,
   options.filter.aggregate_id = arguments.aggregate;
   options.filter.where = arguments.where;
   options.filter.order_by = arguments.order_by;
-  options.tables = *std::move(tables);
+  options.rows.tables = *std::move(tables);
   options.mark.header = "walpost-replay";
   options.mark.value = "table";
   options.mark.topic_prefix = limits.topic_prefix;
-  options.per_second = limits.per_second;
+  options.rows.per_second = limits.per_second;
   options.dry_run = limits.dry_run;
-  if (options.dry_run) options.on_row = PrintRow;
+  if (options.dry_run) options.rows.on_row = PrintRow;
   options.silence_limit = DeliveryRun::kSilenceLimit;
   options.progress = [&progress](uint64_t done, uint64_t all) {
     progress("replaying the table", done, all);
   };
   if (missing != nullptr) {
-    options.is_wanted = [missing](const Event& event, std::string_view topic) {
+    options.rows.is_wanted = [missing](const Event& event,
+                                       std::string_view topic) {
       return missing->IsMissing(event, topic);
     };
   }

@@ -1,4 +1,4 @@
-#include "app/backfill/scan_cursor.h"
+#include "backfill/scan_cursor.h"
 
 #include <utility>
 

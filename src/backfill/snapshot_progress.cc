@@ -1,4 +1,4 @@
-#include "app/backfill/snapshot_progress.h"
+#include "backfill/snapshot_progress.h"
 
 #include <algorithm>
 

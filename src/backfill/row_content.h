@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "app/backfill/scan_cursor.h"
+#include "backfill/scan_cursor.h"
 #include "pgoutput/tuple.h"
 
 namespace walpost {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "app/backfill/scan_cursor.h"
+#include "backfill/scan_cursor.h"
 #include "base/lsn.h"
 
 namespace walpost {

@@ -1,4 +1,4 @@
-#include "app/backfill/row_content.h"
+#include "backfill/row_content.h"
 
 #include <cstdint>
 #include <string>
