@@ -231,7 +231,7 @@ def test_a_table_that_comes_later(walpost, database, kafka, topics):
     relay.configure({**two, "outbox": {"tables": two["outbox"]["tables"][:1]}})
     relay.run()
     database.execute(_text("docs/tables.md", "ALTER PUBLICATION"))
-    time.sleep(3)
+    relay.wait_looked()
     relay.wait_ready()
 
 

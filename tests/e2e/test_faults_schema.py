@@ -139,7 +139,7 @@ def test_p9_p10_rows_are_not_published_for_a_while(
         database.execute(change.undo)
         # That all is right again does not bring the rows back.
         _wait_more(database)
-        time.sleep(3)
+        relay.wait_looked()
         _wait_noticed(relay, r"\[coverage_changed\].*walpost verify",
                       time.monotonic())
         missing = _missing(outbox, kafka)
@@ -163,7 +163,7 @@ def test_p9_p10_a_change_right_after_the_start(walpost, database, kafka,
     database.execute(change.do)
     _wait_noticed(relay, change.says, time.monotonic())
     database.execute(change.undo)
-    time.sleep(3)
+    relay.wait_looked()
     _wait_noticed(relay, r"\[coverage_changed\]", time.monotonic())
 
 

@@ -84,7 +84,7 @@ def test_p1_p9_a_restored_snapshot_is_held(
     _write(outbox, "later")
     while own_database.current_lsn() <= confirmed + (1 << 17):
         _write(outbox, "later")
-    time.sleep(3)
+    relay.wait_looked()
     _assert_held(relay, own_database, codes)
     slot = own_database.confirmed_lsn(relay.slot)
     assert relay.stop() == 0
@@ -143,7 +143,7 @@ def test_p9_a_slot_that_is_made_again_does_not_end_the_gap(
     database.execute("select pg_create_logical_replication_slot(%s, "
                      "'pgoutput')", (relay.slot,))
     made = database.confirmed_lsn(relay.slot)
-    time.sleep(3)
+    relay.wait_looked()
     _assert_held(relay, database, ["slot_missing"], stands=made)
     assert relay.stop() == 0
     relay.start()
@@ -271,7 +271,7 @@ def test_changes_that_keep_every_row_are_no_gap(walpost, database, kafka,
             "analyze outbox", "vacuum full outbox", "truncate truth, outbox"):
         database.execute(change)
         outbox.insert("order", "between")
-    time.sleep(5)
+    relay.wait_looked()
     assert relay.get("/readyz")[0] == 200, relay.get("/readyz")
     assert relay.stop() == 0
     relay.run()
@@ -332,7 +332,7 @@ def test_p9_another_owner_is_no_gap(walpost, database, kafka, outbox, topics,
     relay.wait_ready()
     outbox.insert("order", "after")
     database.wait_confirmed(relay.slot)
-    time.sleep(3)
+    relay.wait_looked()
     assert relay.get("/readyz")[0] == 200, relay.get("/readyz")
     _judge(outbox, kafka, topics)
     assert relay.stop() == 0

@@ -161,7 +161,7 @@ def test_p1_run_prunes_beside_the_load_while_kafka_comes_and_goes(
         for _ in range(2 if LONG else 1):
             relay.wait_log("rows deleted", seconds=60)
             own_kafka.kill()
-            time.sleep(3)
+            time.sleep(2)  # passes that find nothing acknowledged
             missing = load.transactions()
             wait_until(lambda: load.transactions() > missing + 50, "more load")
             own_kafka.start()
@@ -282,7 +282,7 @@ def test_p1_run_drops_a_past_day_when_all_of_it_is_acknowledged(
     sent = _insert(database, 20, "10 days") | _insert(database, 20, "1 day")
     wait_until(lambda: tomorrow in _partitions(database),
                lambda: f"a day to be made ahead\n{relay.log()}")
-    time.sleep(3)  # more looks at the past one
+    time.sleep(2)  # more looks at the past one
     assert tenth in _partitions(database) and _ids(database) == sent
 
     own_kafka.start()

@@ -124,7 +124,7 @@ class World:
             kept = 'walpost_kept_rows{table="public.outbox"} '
             wait_until(lambda: kept + str(len(self.must_stay))
                        in self.relay.get("/metrics")[1], "the metric", 10)
-            time.sleep(2.5)  # more passes
+            time.sleep(1.5)  # more passes
         assert self.rows() == self.must_stay
 
     def expect_nothing_goes(self, reason, *words, code=3):
@@ -138,7 +138,7 @@ class World:
         if code == 3 and everything:
             assert f"{len(everything)} as old are kept" in said, said
         if self.way == "run":
-            time.sleep(2.5)  # some passes
+            time.sleep(1.5)  # some passes
         assert self.rows() == everything
 
 
@@ -203,7 +203,7 @@ def test_p11_a_publication_that_stopped_for_a_moment(world):
     world.keep_back(world.insert(_YOUNG))
     world.database.execute("alter publication walpost add table outbox")
     world.relay.start()
-    time.sleep(2)
+    world.relay.wait_unready(r"\[coverage_changed\]")
     world.expect_nothing_goes("coverage_changed")
 
 
