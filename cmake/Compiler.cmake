@@ -32,6 +32,11 @@ if(WALPOST_SANITIZE)
   endif()
 endif()
 
+if(WALPOST_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # The frame of a coroutine may have what is local to a source of the batch.
+  target_compile_options(walpost_compiler INTERFACE -Wno-subobject-linkage)
+endif()
+
 find_program(CCACHE ccache)
 if(CCACHE)
   # What it wants to be told before it takes precompiled headers.

@@ -7,7 +7,7 @@
 namespace walpost {
 namespace {
 
-double Seconds(std::chrono::microseconds duration) {
+double InSeconds(std::chrono::microseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
@@ -19,14 +19,14 @@ void AddHistogram(std::string name, std::string help,
               prometheus::MetricType::Histogram);
   prometheus::ClientMetric::Histogram& histogram = page.Sample().histogram;
   histogram.sample_count = latency.count();
-  histogram.sample_sum = Seconds(latency.sum());
+  histogram.sample_sum = InSeconds(latency.sum());
   uint64_t cumulative = 0;
   for (size_t i = 0; i < LatencyHistogram::kBuckets; ++i) {
     cumulative += latency.bucket(i);
     const bool takes_the_rest = i + 1 == LatencyHistogram::kBuckets;
     const double bound = takes_the_rest
                              ? std::numeric_limits<double>::infinity()
-                             : Seconds(LatencyHistogram::UpperBound(i));
+                             : InSeconds(LatencyHistogram::UpperBound(i));
     histogram.bucket.push_back(
         {.cumulative_count = cumulative, .upper_bound = bound});
   }

@@ -16,8 +16,8 @@
 namespace walpost {
 namespace {
 
-constexpr size_t kFixedWords = 9;
-constexpr char kTimeFormat[] = "%Y-%m-%dT%H:%M:%SZ";
+constexpr size_t kBirthWords = 9;
+constexpr char kBirthTimeFormat[] = "%Y-%m-%dT%H:%M:%SZ";
 constexpr char kNoTable[] = "-";
 
 // In whole seconds; a part of one counts as a whole.
@@ -25,13 +25,14 @@ std::string ToText(WallTime time) {
   const absl::Time rounded = absl::FromUnixMicros(
       std::chrono::ceil<std::chrono::seconds>(time).time_since_epoch() /
       std::chrono::microseconds(1));
-  return absl::FormatTime(kTimeFormat, rounded, absl::UTCTimeZone());
+  return absl::FormatTime(kBirthTimeFormat, rounded, absl::UTCTimeZone());
 }
 
 std::optional<WallTime> ParseTime(const std::string& text) {
   absl::Time time;
   std::string error;
-  if (!absl::ParseTime(kTimeFormat, text, &time, &error)) return std::nullopt;
+  if (!absl::ParseTime(kBirthTimeFormat, text, &time, &error))
+    return std::nullopt;
   return WallTime(std::chrono::microseconds(absl::ToUnixMicros(time)));
 }
 
@@ -134,9 +135,9 @@ void ParseWord(std::string_view word, BirthRecord& record) {
   if (key == "gap") record.gap = value;
 }
 
-std::optional<BirthRecord> ParseLine(const std::string& line) {
+std::optional<BirthRecord> ParseBirth(const std::string& line) {
   const std::vector<std::string> words = absl::StrSplit(line, ' ');
-  if (words.size() < kFixedWords || words[0] != "walpost:" ||
+  if (words.size() < kBirthWords || words[0] != "walpost:" ||
       words[1] != "slot" || words[3] != "born" || words[7] != "system") {
     return std::nullopt;
   }
@@ -146,7 +147,7 @@ std::optional<BirthRecord> ParseLine(const std::string& line) {
   record.slot = words[2];
   record.consistent_point = *lsn;
   record.system_identifier = words[8];
-  for (size_t i = kFixedWords; i < words.size(); ++i) {
+  for (size_t i = kBirthWords; i < words.size(); ++i) {
     ParseWord(words[i], record);
   }
   return record;
@@ -159,7 +160,7 @@ std::string WithLine(std::string_view comment, const BirthRecord& record) {
     const std::vector<std::string> lines =
         absl::StrSplit(std::string(comment), '\n');
     for (const std::string& line : lines) {
-      const std::optional<BirthRecord> other = ParseLine(line);
+      const std::optional<BirthRecord> other = ParseBirth(line);
       if (!other || other->slot != record.slot) kept.push_back(line);
     }
   }
@@ -174,7 +175,7 @@ std::optional<BirthRecord> FindBirthRecord(std::string_view comment,
   const std::vector<std::string> lines =
       absl::StrSplit(std::string(comment), '\n');
   for (const std::string& line : lines) {
-    std::optional<BirthRecord> record = ParseLine(line);
+    std::optional<BirthRecord> record = ParseBirth(line);
     if (record && record->slot == slot) return record;
   }
   return std::nullopt;

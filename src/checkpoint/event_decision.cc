@@ -13,10 +13,10 @@
 namespace walpost {
 namespace {
 
-constexpr char kTimeFormat[] = "%Y-%m-%dT%H:%M:%SZ";
-constexpr std::string_view kWhy = " why=";
+constexpr char kDecisionTimeFormat[] = "%Y-%m-%dT%H:%M:%SZ";
+constexpr std::string_view kDecisionReason = " why=";
 
-std::string Replaced(std::string text, std::string_view characters) {
+std::string WithUnderscores(std::string text, std::string_view characters) {
   for (char& c : text) {
     if (characters.find(c) != std::string_view::npos) c = '_';
   }
@@ -33,9 +33,9 @@ std::string ToLine(const EventDecision& decision) {
       decision.slot, ToString(decision.action), ToString(decision.position),
       decision.system_identifier, decision.timeline, decision.numbering,
       decision.digest, decision.was_obeyed ? " obeyed=yes" : "",
-      Replaced(decision.by, " \t\r\n"),
-      absl::FormatTime(kTimeFormat, at, absl::UTCTimeZone()), kWhy,
-      Replaced(decision.why, "\r\n"));
+      WithUnderscores(decision.by, " \t\r\n"),
+      absl::FormatTime(kDecisionTimeFormat, at, absl::UTCTimeZone()),
+      kDecisionReason, WithUnderscores(decision.why, "\r\n"));
 }
 
 // False: the word is none of ours.
@@ -52,7 +52,7 @@ bool ParseWord(std::string_view word, EventDecision& decision) {
   if (key != "at") return true;
   absl::Time time;
   std::string error;
-  if (!absl::ParseTime(kTimeFormat, value, &time, &error)) return false;
+  if (!absl::ParseTime(kDecisionTimeFormat, value, &time, &error)) return false;
   decision.at = WallTime(std::chrono::microseconds(absl::ToUnixMicros(time)));
   return true;
 }
@@ -66,15 +66,15 @@ bool IsAboutSame(const EventDecision& one, const EventDecision& other) {
 }
 
 // A line that is not understood whole decides nothing.
-std::optional<EventDecision> ParseLine(std::string_view line) {
-  constexpr size_t kFixedWords = 8;
+std::optional<EventDecision> ParseDecision(std::string_view line) {
+  constexpr size_t kDecisionWords = 8;
   EventDecision decision;
-  const size_t why = line.find(kWhy);
+  const size_t why = line.find(kDecisionReason);
   if (why == std::string_view::npos) return std::nullopt;
-  decision.why = line.substr(why + kWhy.size());
+  decision.why = line.substr(why + kDecisionReason.size());
   const std::vector<std::string> words =
       absl::StrSplit(std::string(line.substr(0, why)), ' ');
-  if (words.size() < kFixedWords || words[0] != "walpost:" ||
+  if (words.size() < kDecisionWords || words[0] != "walpost:" ||
       words[1] != "slot" || words[5] != "of" || words[6] != "system") {
     return std::nullopt;
   }
@@ -89,7 +89,7 @@ std::optional<EventDecision> ParseLine(std::string_view line) {
   decision.position = *position;
   decision.system_identifier = words[7];
   const bool is_whole =
-      std::all_of(words.begin() + kFixedWords, words.end(),
+      std::all_of(words.begin() + kDecisionWords, words.end(),
                   [&](const auto& word) { return ParseWord(word, decision); });
   return is_whole && decision.timeline > 0 ? std::optional(decision)
                                            : std::nullopt;
@@ -132,7 +132,7 @@ std::vector<EventDecision> FindDecisions(std::string_view comment,
       absl::StrSplit(std::string(comment), '\n');
   std::vector<EventDecision> decisions;
   for (const std::string& line : lines) {
-    std::optional<EventDecision> decision = ParseLine(line);
+    std::optional<EventDecision> decision = ParseDecision(line);
     if (decision && decision->slot == slot) {
       decisions.push_back(*std::move(decision));
     }
@@ -146,7 +146,7 @@ std::string WithDecision(std::string_view comment,
   if (!comment.empty()) {
     kept = absl::StrSplit(std::string(comment), '\n');
     std::erase_if(kept, [&](const std::string& line) {
-      const std::optional<EventDecision> other = ParseLine(line);
+      const std::optional<EventDecision> other = ParseDecision(line);
       return other && IsAboutSame(*other, decision);
     });
   }

@@ -11,13 +11,13 @@
 namespace walpost {
 namespace {
 
-constexpr char kTimeFormat[] = "%Y-%m-%dT%H:%M:%SZ";
+constexpr char kPauseTimeFormat[] = "%Y-%m-%dT%H:%M:%SZ";
 constexpr std::string_view kPrefix = "walpost: ";
 constexpr std::string_view kPaused = "paused";
 constexpr std::string_view kResumed = "resumed";
-constexpr std::string_view kWhy = " why=";
+constexpr std::string_view kPauseReason = " why=";
 
-std::string Replaced(std::string text, std::string_view characters) {
+std::string AsOneWord(std::string text, std::string_view characters) {
   for (char& c : text) {
     if (characters.find(c) != std::string_view::npos) c = '_';
   }
@@ -26,9 +26,9 @@ std::string Replaced(std::string text, std::string_view characters) {
 
 // The details behind the verb.
 void ParseDetails(std::string_view text, PauseRecord& record) {
-  const size_t why = text.find(kWhy);
+  const size_t why = text.find(kPauseReason);
   if (why != std::string_view::npos) {
-    record.why = text.substr(why + kWhy.size());
+    record.why = text.substr(why + kPauseReason.size());
     text = text.substr(0, why);
   }
   const std::vector<std::string> words =
@@ -38,14 +38,15 @@ void ParseDetails(std::string_view text, PauseRecord& record) {
     if (!word.starts_with("at=")) continue;
     absl::Time time;
     std::string error;
-    if (!absl::ParseTime(kTimeFormat, word.substr(3), &time, &error)) continue;
+    if (!absl::ParseTime(kPauseTimeFormat, word.substr(3), &time, &error))
+      continue;
     record.at = WallTime(std::chrono::microseconds(absl::ToUnixMicros(time)));
   }
 }
 
 // nullopt: the line is not about the subject.
-std::optional<PauseRecord> ParseLine(std::string_view line,
-                                     std::string_view subject) {
+std::optional<PauseRecord> ParsePause(std::string_view line,
+                                      std::string_view subject) {
   const std::string begin = fmt::format("{}{} ", kPrefix, subject);
   if (!line.starts_with(begin)) return std::nullopt;
   line.remove_prefix(begin.size());
@@ -78,7 +79,7 @@ std::optional<PauseRecord> FindPause(const std::vector<std::string>& comments,
   std::optional<PauseRecord> newest;
   for (const std::string& comment : comments) {
     for (const std::string& line : LinesOf(comment)) {
-      std::optional<PauseRecord> record = ParseLine(line, subject);
+      std::optional<PauseRecord> record = ParsePause(line, subject);
       if (record && (!newest || IsNewer(*record, *newest))) {
         newest = std::move(record);
       }
@@ -96,12 +97,12 @@ std::string WithPause(std::string_view comment, std::string_view subject,
                       const PauseRecord& record) {
   std::vector<std::string> lines = LinesOf(comment);
   std::erase_if(lines, [&](const std::string& line) {
-    return ParseLine(line, subject).has_value();
+    return ParsePause(line, subject).has_value();
   });
   lines.push_back(fmt::format("{}{} {} by={} at={}{}{}", kPrefix, subject,
                               record.is_paused ? kPaused : kResumed,
-                              Replaced(record.by, " \t\r\n"), PausedAt(record),
-                              kWhy, Replaced(record.why, "\r\n")));
+                              AsOneWord(record.by, " \t\r\n"), PausedAt(record),
+                              kPauseReason, AsOneWord(record.why, "\r\n")));
   return absl::StrJoin(lines, "\n");
 }
 
@@ -115,7 +116,7 @@ std::string PausedAt(const PauseRecord& record) {
   const absl::Time at = absl::FromUnixMicros(
       std::chrono::floor<std::chrono::seconds>(record.at).time_since_epoch() /
       std::chrono::microseconds(1));
-  return absl::FormatTime(kTimeFormat, at, absl::UTCTimeZone());
+  return absl::FormatTime(kPauseTimeFormat, at, absl::UTCTimeZone());
 }
 
 }  // namespace walpost

@@ -41,7 +41,7 @@ Leaves LeavesOf(Config config) {
   return leaves;
 }
 
-bool IsCredential(std::string_view property) {
+bool IsLiveProperty(std::string_view property) {
   return IsSecretProperty(property) || property.ends_with(".location");
 }
 
@@ -63,7 +63,7 @@ LiveConfig::LiveConfig(Config config)
     : config_(std::move(config)),
       conninfo_(Wrap(config_.postgres.server.conninfo)) {
   for (auto& [name, value] : config_.kafka.properties) {
-    if (IsCredential(name)) properties_[name] = Wrap(value);
+    if (IsLiveProperty(name)) properties_[name] = Wrap(value);
   }
 }
 

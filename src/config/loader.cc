@@ -26,7 +26,7 @@ using std::chrono::seconds;
 
 constexpr int kMaxStatisticsMillis = 12'000;
 constexpr size_t kMaxTopics = 1'000'000;
-constexpr size_t kMinBytes = size_t{64} << 10;
+constexpr size_t kMinReplayWindow = size_t{64} << 10;
 constexpr size_t kMaxWalBytes = size_t{1} << 50;
 
 void ReadPostgres(Section section, WalSourceOptions& options,
@@ -211,7 +211,7 @@ void ReadCheckpoint(Section section, CheckpointOptions& checkpoint) {
 void ReadReplay(Section section, WalSourceOptions& postgres) {
   ReplayOptions& replay = postgres.replay;
   section.ReadSize("window", replay.window_bytes, 0, kMaxWalBytes);
-  if (replay.enabled() && replay.window_bytes < kMinBytes) {
+  if (replay.enabled() && replay.window_bytes < kMinReplayWindow) {
     section.Fail("window", "0 (off) or at least 64KiB is expected here");
   }
   section.Read("window_time", replay.window_time, milliseconds(0),

@@ -87,8 +87,8 @@ void CheckDistinct(Section& section, const std::string& key,
 // The row must have the payload, and be found by its id.
 void ReadClaimCheck(Section& section, TableOptions& table) {
   constexpr const char* kKey = "claim_check_above";
-  constexpr size_t kMaxBytes = 1'000'000'000;
-  section.ReadSize(kKey, table.claim_check_above, 0, kMaxBytes);
+  constexpr size_t kLargestRow = 1'000'000'000;
+  section.ReadSize(kKey, table.claim_check_above, 0, kLargestRow);
   if (table.claim_check_above == 0) return;
   const auto is_column = [](const FieldSource& field) {
     return field.kind == FieldSource::Kind::kUsual ||

@@ -161,13 +161,13 @@ YAML::Node PrintPostgres(const WalSourceOptions& postgres,
 }
 
 std::string_view Name(PollingOptions::Strategy strategy) {
-  using Strategy = PollingOptions::Strategy;
+  using enum PollingOptions::Strategy;
   switch (strategy) {
-    case Strategy::kClaim:
+    case kClaim:
       return "claim";
-    case Strategy::kDelete:
+    case kDelete:
       return "delete";
-    case Strategy::kCursor:
+    case kCursor:
       return "cursor";
   }
   return "claim";

@@ -34,7 +34,7 @@ absl::Status CheckComplete(const DeadLetter& letter) {
       "FILE --from-table --ids FILE; then discard the dead letter"));
 }
 
-Value View(const OwnValue& value) {
+Value ValueOf(const OwnValue& value) {
   if (!value) return std::nullopt;
   return *value;
 }
@@ -76,7 +76,7 @@ void LetterEvent::MapAsConfigured(const DeadLetter& letter,
         break;
       case FieldSource::Kind::kColumn:
         column = FindColumn(letter, source.text);
-        if (column != nullptr) event.*field.value = View(*column);
+        if (column != nullptr) event.*field.value = ValueOf(*column);
         break;
       case FieldSource::Kind::kConstant:
         event.*field.value = source.text;
@@ -114,7 +114,7 @@ absl::StatusOr<Event> LetterEvent::Of(const DeadLetter& letter) {
           "--from-table --ids FILE; then discard the dead letter",
           name));
     }
-    references_.push_back(View(*column));
+    references_.push_back(ValueOf(*column));
   }
   event.references = references_;
   return event;

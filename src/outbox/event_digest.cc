@@ -10,11 +10,11 @@
 namespace walpost {
 namespace {
 
-constexpr size_t kDigestBytes = 12;
+constexpr size_t kShownBytes = 12;
 constexpr char kOfId = 'i';
 
 // With lengths in front, no two lists of values have the same text.
-void Append(std::string& text, const Value& value) {
+void AppendWithLength(std::string& text, const Value& value) {
   text += value ? fmt::format("{} {}", value->size(), *value) : "-";
 }
 
@@ -22,18 +22,18 @@ void Append(std::string& text, const Value& value) {
 
 std::string EventDigest(std::string_view source, const Event& event) {
   std::string text;
-  Append(text, source);
-  Append(text, event.id);
+  AppendWithLength(text, source);
+  AppendWithLength(text, event.id);
   if (!event.id) {
-    Append(text, event.aggregate_type);
-    Append(text, event.aggregate_id);
-    Append(text, event.type);
-    Append(text, event.payload);
-    Append(text, event.headers);
+    AppendWithLength(text, event.aggregate_type);
+    AppendWithLength(text, event.aggregate_id);
+    AppendWithLength(text, event.type);
+    AppendWithLength(text, event.payload);
+    AppendWithLength(text, event.headers);
   }
   const Sha256Digest digest = Sha256(text);
   return fmt::format("{}{:02x}", event.id ? kOfId : 'f',
-                     fmt::join(std::span(digest).first(kDigestBytes), ""));
+                     fmt::join(std::span(digest).first(kShownBytes), ""));
 }
 
 bool AreOfDifferentEvents(std::string_view one, std::string_view other) {

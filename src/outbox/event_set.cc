@@ -8,7 +8,7 @@
 namespace walpost {
 namespace {
 
-constexpr size_t kDigestBytes = 16;
+constexpr size_t kKeptBytes = 16;
 
 // With lengths in front, no two events have the same text.
 void Append(std::string& text, const Value& value) {
@@ -33,7 +33,7 @@ std::optional<absl::uint128> EventSet::DigestOf(const Event& event) {
   for (const Value& value : event.references) Append(text, value);
   const Sha256Digest digest = Sha256(text);
   absl::uint128 number = 0;
-  for (size_t i = 0; i < kDigestBytes; ++i) number = number << 8 | digest[i];
+  for (size_t i = 0; i < kKeptBytes; ++i) number = number << 8 | digest[i];
   return number;
 }
 

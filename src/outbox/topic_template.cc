@@ -53,7 +53,7 @@ std::vector<std::string_view> SplitPlain(std::string_view text, char at) {
   }
 }
 
-std::string WithoutEscapes(std::string_view text) {
+std::string Unescaped(std::string_view text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
     if (IsEscape(text, i)) ++i;
@@ -120,12 +120,12 @@ absl::StatusOr<TopicTemplate> TopicTemplate::Parse(std::string_view text) {
 
 absl::Status TopicTemplate::ParseReference(std::string_view text, Part& part) {
   const std::vector<std::string_view> words = SplitPlain(text, '|');
-  const std::string name = WithoutEscapes(words.front());
+  const std::string name = Unescaped(words.front());
   if (name.empty()) return absl::InvalidArgumentError("a name is missing");
   for (size_t i = 1; i < words.size(); ++i) {
     Words parts;
     for (const std::string_view word : SplitPlain(words[i], ':')) {
-      parts.push_back(WithoutEscapes(word));
+      parts.push_back(Unescaped(word));
     }
     WALPOST_ASSIGN_OR_RETURN(Function function, ParseFunction(parts, words[i]));
     part.functions.push_back(std::move(function));

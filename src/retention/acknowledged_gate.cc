@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::chrono::seconds kStatementLimit{30};
+constexpr std::chrono::seconds kGateLimit{30};
 constexpr std::chrono::milliseconds kLookInterval{50};
 
 }  // namespace
@@ -40,7 +40,7 @@ AcknowledgedGate::TakeMark() {
   // it, so that an idle database does not keep us waiting for its last bytes.
   const std::string flush =
       "SELECT pg_logical_emit_message(true, 'walpost.prune', '')";
-  connection_->set_deadline(Clock::now() + kStatementLimit);
+  connection_->set_deadline(Clock::now() + kGateLimit);
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
                               co_await connection_->Execute(look));
   Mark mark;
@@ -54,7 +54,7 @@ AcknowledgedGate::TakeMark() {
 }
 
 asio::awaitable<absl::StatusOr<Lsn>> AcknowledgedGate::Confirmed() {
-  connection_->set_deadline(Clock::now() + kStatementLimit);
+  connection_->set_deadline(Clock::now() + kGateLimit);
   absl::StatusOr<std::optional<SlotState>> slot =
       co_await FindSlot(*connection_, slot_);
   if (!slot.ok()) co_return slot.status();

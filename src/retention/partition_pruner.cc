@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::chrono::seconds kStatementLimit{60};
+constexpr std::chrono::seconds kPartitionLimit{60};
 constexpr std::chrono::minutes kCountLimit{30};
 // 40 MB: takes some tens of milliseconds.
 constexpr uint64_t kPagesAtOnce = 5'000;
@@ -32,19 +32,19 @@ asio::awaitable<absl::StatusOr<uint64_t>> AddPartitions(
   if (shape.add_partitions.empty() || days == 0) co_return uint64_t{0};
   const std::string sql =
       fmt::format("SELECT {}({})", shape.add_partitions, days);
-  connection.set_deadline(Clock::now() + kStatementLimit);
+  connection.set_deadline(Clock::now() + kPartitionLimit);
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
   co_return rows.Unsigned(0, 0);
 }
 
 asio::awaitable<absl::Status> PartitionPruner::Execute(std::string sql) {
-  connection_.set_deadline(Clock::now() + kStatementLimit);
+  connection_.set_deadline(Clock::now() + kPartitionLimit);
   absl::StatusOr<QueryRows> rows = co_await connection_.Execute(sql);
   co_return rows.status();
 }
 
 asio::awaitable<absl::StatusOr<bool>> PartitionPruner::IsTrue(std::string sql) {
-  connection_.set_deadline(Clock::now() + kStatementLimit);
+  connection_.set_deadline(Clock::now() + kPartitionLimit);
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
                               co_await connection_.Execute(sql));
   co_return rows.Bool(0, 0);
@@ -115,7 +115,7 @@ asio::awaitable<absl::Status> PartitionPruner::CheckPages(PruneRule rule) {
       "(SELECT to_regclass({0}) AS relid UNION "
       "SELECT relid FROM pg_partition_tree(to_regclass({0}))) tree",
       connection_.Literal(rule.table));
-  connection_.set_deadline(Clock::now() + kStatementLimit);
+  connection_.set_deadline(Clock::now() + kPartitionLimit);
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
                               co_await connection_.Execute(size));
   const uint64_t pages = rows.Unsigned(0, 0);

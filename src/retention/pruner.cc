@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::chrono::seconds kStatementLimit{60};
+constexpr std::chrono::seconds kPassLimit{60};
 // The server may need a moment to end the session of an earlier pass.
 constexpr std::chrono::seconds kLockLimit{3};
 constexpr std::chrono::milliseconds kLockInterval{100};
@@ -167,7 +167,7 @@ PruneRule Pruner::RuleOf(size_t index, const OutboxShape::Leaf& leaf,
 
 asio::awaitable<absl::Status> Pruner::PrepareTable(size_t index) {
   const TableOptions& table = options_.tables[index];
-  connection_->set_deadline(Clock::now() + kStatementLimit);
+  connection_->set_deadline(Clock::now() + kPassLimit);
   WALPOST_CO_ASSIGN_OR_RETURN(
       OutboxShape shape,
       co_await ReadOutboxShape(*connection_, table, options_.proof, limit_));
@@ -190,7 +190,7 @@ asio::awaitable<absl::Status> Pruner::Connect() {
       options_.retention.keep.count(),
       options_.assume_sent_before.empty() ? "NULL::timestamptz"
                                           : options_.assume_sent_before);
-  connection_->set_deadline(Clock::now() + kStatementLimit);
+  connection_->set_deadline(Clock::now() + kPassLimit);
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
                               co_await connection_->Execute(begin));
   if (rows.Bool(0, 1)) {
@@ -245,7 +245,7 @@ asio::awaitable<absl::StatusOr<std::string>> Pruner::SentSql(
 }
 
 asio::awaitable<absl::Status> Pruner::PruneTable(size_t index) {
-  connection_->set_deadline(Clock::now() + kStatementLimit);
+  connection_->set_deadline(Clock::now() + kPassLimit);
   const TableOptions& table = options_.tables[index];
   WALPOST_CO_ASSIGN_OR_RETURN(std::string sent, co_await SentSql(table));
   absl::Status status = co_await PrunePartitions(index, sent);

@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::chrono::minutes kBatchLimit{5};
-constexpr std::chrono::minutes kCountLimit{30};
+constexpr std::chrono::minutes kRowCountLimit{30};
 
 }  // namespace
 
@@ -22,7 +22,7 @@ asio::awaitable<absl::Status> RowPruner::Run(Mode mode, Counts& counts) {
     WALPOST_CO_RETURN_IF_ERROR(co_await Delete(counts.deleted));
   }
   const std::string sql = CountOldSql(rule_);
-  connection_.set_deadline(Clock::now() + kCountLimit);
+  connection_.set_deadline(Clock::now() + kRowCountLimit);
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
                               co_await connection_.Execute(sql));
   if (mode == Mode::kDryRun) counts.deleted += rows.Unsigned(0, 0);

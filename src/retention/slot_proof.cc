@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::chrono::seconds kStatementLimit{60};
+constexpr std::chrono::seconds kProofLimit{60};
 
 }  // namespace
 
@@ -42,7 +42,7 @@ asio::awaitable<absl::Status> SlotProof::LookAgain(Connection& connection) {
 
 asio::awaitable<absl::Status> SlotProof::Diagnose(
     Connection& connection, std::optional<Checkpoint> checkpoint) {
-  connection.set_deadline(Clock::now() + kStatementLimit);
+  connection.set_deadline(Clock::now() + kProofLimit);
   GapQuestion question;
   question.slot = postgres_.slot;
   question.publication = postgres_.publication;

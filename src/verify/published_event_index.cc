@@ -21,11 +21,11 @@
 namespace walpost {
 namespace {
 
-constexpr uint64_t kProgressEvery = 1'000;
+constexpr uint64_t kRecordsPerReport = 1'000;
 
 // A database without a name is a temporary file that SQLite removes. `place` is
 // topic and id, in two hashes, because a 64-bit hash repeats among billions.
-constexpr char kSchema[] = R"(
+constexpr char kIndexSchema[] = R"(
   PRAGMA temp_store = FILE;
   PRAGMA cache_size = -32768;  -- KiB
   CREATE TABLE known (place INTEGER, place_2 INTEGER, content INTEGER,
@@ -99,7 +99,7 @@ absl::StatusOr<std::unique_ptr<PublishedEventIndex>> PublishedEventIndex::Read(
   uint64_t read = 0;
   WALPOST_RETURN_IF_ERROR(
       reader->Read(topics, [&](FoundRecord& record) -> absl::Status {
-        if (++read % kProgressEvery == 0) {
+        if (++read % kRecordsPerReport == 0) {
           progress("reading Kafka", read,
                    static_cast<uint64_t>(reader->total()));
         }
@@ -164,7 +164,7 @@ absl::Status PublishedEventIndex::Prepare() {
            SQLITE_OK;
   };
   const bool prepared =
-      sqlite3_exec(database_, kSchema, nullptr, nullptr, nullptr) ==
+      sqlite3_exec(database_, kIndexSchema, nullptr, nullptr, nullptr) ==
           SQLITE_OK &&
       prepare("INSERT OR IGNORE INTO known VALUES (?, ?, ?, 0)", add_) &&
       prepare(

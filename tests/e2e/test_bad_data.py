@@ -17,6 +17,7 @@ def _wide(size):
 
 
 @pytest.mark.parametrize("own", ["checkpoint", "dead_letter"])
+@pytest.mark.sample(2)
 def test_p8_an_event_for_a_topic_of_ours(walpost, database, kafka, outbox,
                                          topics, own):
     """It could pass for a checkpoint, or for a letter."""
@@ -38,6 +39,7 @@ def test_p8_an_event_for_a_topic_of_ours(walpost, database, kafka, outbox,
      ("headers",)),
 ], ids=["no type", "empty type", "illegal topic", "topic too long",
         "value too large", "headers are no object"])
+@pytest.mark.sample(2)
 def test_p8_row_that_cannot_be_delivered(walpost, database, kafka, outbox,
                                          reader, topics, row, code, words):
     database.execute(
@@ -94,6 +96,7 @@ def test_p8_topic_with_a_lower_limit_than_the_broker(
     assert database.confirmed_lsn(database.name) <= limit
 
 
+@pytest.mark.long
 def test_large_values_within_the_limit_go_through(walpost, database, kafka,
                                                   outbox, reader, topics):
     walpost(database, kafka, topics).run()
@@ -103,6 +106,7 @@ def test_large_values_within_the_limit_go_through(walpost, database, kafka,
     Checker(outbox.expected(), reader.read_all(topics)).assert_clean()
 
 
+@pytest.mark.long
 def test_p8_a_batch_over_the_topics_limit_is_sent_one_by_one(
         walpost, database, kafka, outbox, reader, topics):
     """Each record is within the limit; the broker takes it for the batch's."""

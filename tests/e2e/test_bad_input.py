@@ -2,6 +2,8 @@
 
 What the answers say is in mistakes.py."""
 
+import pytest
+
 from harness import Kafka, KafkaReader, Outbox
 
 _POSTGRES_REFUSES = 3
@@ -57,6 +59,7 @@ def test_unreachable_broker_is_waited_for(walpost, directory, database, outbox,
         broker.close()
 
 
+@pytest.mark.long
 def test_unreachable_postgres_is_waited_for(walpost, own_postgres,
                                             own_database, kafka, reader,
                                             topics):

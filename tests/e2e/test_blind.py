@@ -96,7 +96,7 @@ _CAUSES = {
 
 
 @pytest.mark.parametrize("cause", _CAUSES)
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 def test_p10_who_cannot_see_is_degraded(walpost, own_postgres, kafka, topics,
                                         cause):
     own_postgres.stop()
@@ -165,6 +165,7 @@ _FOREIGN = ("public.outbox_old is a partition of public.outbox and a foreign "
 
 
 @pytest.mark.parametrize("depth", _DEPTHS)
+@pytest.mark.sample(2)
 def test_p11_check_and_run_name_a_foreign_partition(
         walpost, database, kafka, topics, depth):
     database.execute(_PARTITIONED + _DEPTHS[depth])
@@ -183,6 +184,7 @@ def test_p11_check_and_run_name_a_foreign_partition(
     assert "foreign" not in relay.verb("check").stdout
 
 
+@pytest.mark.long
 def test_p9_a_foreign_partition_that_comes_later(walpost, database, kafka,
                                                  topics):
     database.execute(_PARTITIONED)

@@ -80,6 +80,7 @@ def test_p9_p11_a_table_is_left_out_for_a_run(
 
 
 @pytest.mark.parametrize("left_out", [False, True])
+@pytest.mark.sample(2)
 def test_p9_p11_a_role_that_may_not_correct_the_record(
         walpost, own_postgres, own_database, kafka, topics, left_out):
     """A record that an older release wrote is good enough; one that would vouch
@@ -143,6 +144,7 @@ def test_p11_a_copy_of_the_database_in_the_same_cluster(
 
 @pytest.mark.parametrize("covers", ["for all tables",
                                     "for tables in schema public"])
+@pytest.mark.long
 def test_p9_p11_attached_to_another_root_for_a_moment(
         walpost, database, kafka, topics, covers):
     """Its rows go out under the name of that root, as rows of another table."""
@@ -202,6 +204,7 @@ def partitioned(walpost, database, kafka, topics):
     return relay, name, bounds
 
 
+@pytest.mark.long
 def test_p9_p11_a_partition_is_unlogged_for_a_moment(
         database, kafka, topics, partitioned):
     relay, name, _ = partitioned
@@ -216,6 +219,7 @@ def test_p9_p11_a_partition_is_unlogged_for_a_moment(
     _check_prune(relay, database, kafka, topics, unsent, "outbox")
 
 
+@pytest.mark.long
 def test_p11_rows_of_a_detached_partition_are_touched_later(
         database, kafka, topics, partitioned):
     """Which makes them look younger than the attachment."""
@@ -231,6 +235,7 @@ def test_p11_rows_of_a_detached_partition_are_touched_later(
     _check_prune(relay, database, kafka, topics, unsent, "outbox")
 
 
+@pytest.mark.long
 def test_p11_what_recover_passes_over_is_not_on_record_as_sent(
         walpost, database, kafka, topics):
     """Two tables of one topic hold the same ids with other values."""
@@ -288,6 +293,7 @@ def test_p9_p11_another_publication_takes_its_place(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_p9_a_table_that_others_inherit_from_is_refused(
         walpost, database, kafka, topics):
     """Their rows are seen in it, and are sent under another name."""

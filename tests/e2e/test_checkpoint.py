@@ -103,6 +103,7 @@ _FIRST_COLUMNS = ("slot", "system_identifier", "timeline", "birth", "confirmed",
 
 
 @pytest.mark.parametrize("lacking", ["the newest column", "all that were added"])
+@pytest.mark.sample(2)
 def test_p5_a_table_of_an_older_release(walpost, database, kafka, outbox, topics,
                                         lacking):
     relay = walpost(database, kafka, topics,
@@ -144,6 +145,7 @@ def test_p9_a_slot_that_was_dropped_is_not_made_again(
     assert database.confirmed_lsn(database.name) is None
 
 
+@pytest.mark.sample(3)
 def test_p9_a_slot_that_was_made_again(walpost, database, kafka, outbox,
                                        topics, store):
     relay = walpost(database, kafka, topics, checkpoint=store).run()
@@ -160,6 +162,7 @@ def test_p9_a_slot_that_was_made_again(walpost, database, kafka, outbox,
     assert database.confirmed_lsn(database.name) == made
 
 
+@pytest.mark.sample(3)
 def test_p9_a_slot_that_somebody_advanced(walpost, database, kafka, outbox,
                                           topics, store):
     relay = walpost(database, kafka, topics, checkpoint=store).run()
@@ -220,6 +223,7 @@ def test_p9_another_cluster(walpost, database, own_database, kafka, topics,
         database.wait_confirmed(database.name)
 
 
+@pytest.mark.long
 def test_p9_a_restored_backup(walpost, own_postgres, own_database, kafka,
                               topics, file_store, directory):
     outbox = Outbox(own_database, topics)

@@ -48,6 +48,7 @@ def _keys(kafka, topics):
 
 
 @pytest.mark.parametrize("store", ["file", "postgres"], indirect=True)
+@pytest.mark.sample(2)
 def test_p9_a_stale_checkpoint(relay, database, outbox, store):
     before = store.read()
     stale = store.raw()
@@ -77,6 +78,7 @@ def test_p9_a_late_record_of_a_frozen_instance(
 
 
 @pytest.mark.parametrize("store", ["kafka"], indirect=True)
+@pytest.mark.long
 def test_p9_a_late_record_is_covered_by_the_one_who_has_the_slot(
         relay, database, outbox, store):
     """For compaction would keep the last one alone."""
@@ -93,6 +95,7 @@ def test_p9_a_late_record_is_covered_by_the_one_who_has_the_slot(
                "its record to be repeated", seconds=120)
 
 
+@pytest.mark.sample(3)
 def test_p9_a_checkpoint_of_another_cluster(relay, database, store):
     store.put(with_other_system(store))
     confirmed = database.confirmed_lsn(database.name)
@@ -122,6 +125,7 @@ _DAMAGES = {"torn": _tear, "corrupted": _corrupt}
     pytest.param(case["store"], _DAMAGES[case["damage"]], id=str(case))
     for case in values(store=STORES, damage=list(_DAMAGES))],
     indirect=["store"])
+@pytest.mark.sample(3)
 def test_p9_an_unreadable_checkpoint_and_what_mends_it(
         relay, database, kafka, outbox, topics, store, damage):
     store.put(damage(store))

@@ -70,6 +70,7 @@ def test_a_large_event_keeps_its_place(relay, database, kafka, topics):
     assert relay.metric("walpost_claim_checks_total") == 1
 
 
+@pytest.mark.long
 def test_the_limit_itself_is_sent_whole(walpost, database, kafka, outbox,
                                         topics):
     walpost(database, kafka, topics, **_TABLES).run()
@@ -90,6 +91,7 @@ def test_verify_compares_the_digest(relay, database):
     assert code != 0 and counts == {"altered": 1}
 
 
+@pytest.mark.long
 def test_recover_knows_it_and_sends_what_is_missing(
         relay, database, kafka, outbox, topics):
     relay.stop()
@@ -106,6 +108,7 @@ def test_recover_knows_it_and_sends_what_is_missing(
     _check_redeemable(database, records[-1])
 
 
+@pytest.mark.long
 def test_rows_that_are_replayed(relay, database, kafka, topics):
     said = relay.verb("replay", "--from-table", "--order-by", "id")
     assert said.returncode == 0, said.stderr
@@ -145,6 +148,7 @@ def test_polled_rows(walpost, database, kafka, topics):
     assert relay.metric("walpost_claim_checks_total") == 1
 
 
+@pytest.mark.long
 def test_a_released_event(walpost, database, kafka, outbox, topics):
     """What was parked whole is in its row, too."""
     relay = walpost(database, kafka, topics, **_TABLES,
@@ -159,6 +163,7 @@ def test_a_released_event(walpost, database, kafka, outbox, topics):
     _check_redeemable(database, record)
 
 
+@pytest.mark.long
 def test_p8_without_an_id_it_is_too_large(walpost, database, kafka, topics):
     database.execute(
         "create table outbox (key bigserial primary key, id text, "
@@ -170,6 +175,7 @@ def test_p8_without_an_id_it_is_too_large(walpost, database, kafka, topics):
     relay.wait_unready("record_too_large")
 
 
+@pytest.mark.long
 def test_check_compares_the_limits(walpost, database, kafka, outbox, topics):
     kafka.create_topic(topics + "narrow", 1, max_message_bytes=_ABOVE)
     kafka.create_topic(topics + "wide", 1, max_message_bytes=_ABOVE + 1)
@@ -186,6 +192,7 @@ def test_check_compares_the_limits(walpost, database, kafka, outbox, topics):
 @pytest.mark.parametrize("payload", [
     b"\x00\xff\\x'\"" * 5_000, "é€𝄞'\"\\\n".encode() * 2_000], ids=[
         "bytea", "text"])
+@pytest.mark.long
 def test_odd_names_ids_and_bytes(walpost, database, kafka, topics, payload):
     kind = "bytea" if b"\x00" in payload else "text"
     database.execute(
@@ -205,6 +212,7 @@ def test_odd_names_ids_and_bytes(walpost, database, kafka, topics, payload):
     assert _verify(relay) == (0, {})
 
 
+@pytest.mark.long
 def test_verify_is_clean_after_it_was_switched_on_and_off(
         relay, database, kafka, outbox, topics):
     for above in (0, _ABOVE):
@@ -219,6 +227,7 @@ def test_verify_is_clean_after_it_was_switched_on_and_off(
     assert _verify(relay) == (0, {})
 
 
+@pytest.mark.long
 def test_a_retried_dead_letter(walpost, database, kafka, outbox, topics):
     kafka.create_topic(topics + "dead", 1, max_message_bytes=5_000_000)
     relay = walpost(database, kafka, topics, **_TABLES,

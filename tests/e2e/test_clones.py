@@ -123,6 +123,7 @@ def _value(server, sql, *parameters, database=None):
 
 @pytest.mark.parametrize("store, state", [("none", "stopped"), *long_only(
     ("none", "running"), ("file", "running"), ("file", "stopped"))])
+@pytest.mark.long
 def test_p1_p9_a_slot_that_patroni_keeps_on_a_standby(
         walpost, kafka, topics, directory, close_at_end, store, state):
     """A permanent slot: its files are copied once, then it is advanced to what
@@ -185,6 +186,7 @@ def _make_slot(standby, primary, name):
 
 
 @pytest.mark.parametrize("store", ["none", *long_only("file")])
+@pytest.mark.long
 def test_p9_a_slot_that_was_made_on_a_standby_ahead_of_us(
         walpost, major_17, kafka, topics, directory, close_at_end, store):
     primary, standby = _pair(directory, close_at_end, bin_dir=major_17)

@@ -266,6 +266,7 @@ def test_all_ways_have_the_same_bytes(walpost, database, kafka, topics, cells):
 
 
 @pytest.mark.parametrize("polled", [False, True], ids=["wal", "polling"])
+@pytest.mark.long
 def test_what_cannot_work_is_refused_at_the_start(walpost, database, kafka,
                                                   topics, cells, polled):
     sections = (_polled if polled else _sections)(cells, topics)

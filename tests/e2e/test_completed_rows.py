@@ -45,6 +45,7 @@ _CASES = values(table=["plain", "partitions"],
 
 
 @pytest.mark.parametrize("case", _CASES, ids=str)
+@pytest.mark.sample(3)
 def test_a_warning_names_table_and_number(walpost, database, kafka, topics,
                                           case):
     database.execute(_PARTITIONED if case["table"] == "partitions" else _TABLE)
@@ -86,6 +87,7 @@ update filled set payload = '{}';
     "update outbox set seen = true", *long_only(
         "delete from outbox", "select pg_stat_reset()", "alter table outbox "
         "attach partition filled for values from (100) to (200)")])
+@pytest.mark.long
 def test_a_healthy_table_is_not_accused(walpost, database, kafka, topics,
                                         statement):
     database.execute(_PARTITIONED)
@@ -109,6 +111,7 @@ def test_a_healthy_table_is_not_accused(walpost, database, kafka, topics,
         assert relay.verb("verify").returncode == 0
 
 
+@pytest.mark.long
 def test_rows_that_it_may_not_read(walpost, database, kafka, topics):
     """The remedy of the warning is pasted."""
     database.execute(_TABLE)

@@ -105,6 +105,7 @@ _BROKEN = [
 
 @pytest.mark.parametrize("path, value, words", _BROKEN,
                          ids=lambda value: str(value)[:40])
+@pytest.mark.sample(4)
 def test_a_fault_is_found(content, config, path, value, words):
     *parents, last = [int(word) if word.isdigit() else word
                       for word in path.split()]
@@ -128,6 +129,7 @@ def test_a_fault_is_found(content, config, path, value, words):
     ("postgres", "conninfo", "host=postgres dbname=shop user=walpost port=5433",
      "no port of postgres"),
 ])
+@pytest.mark.sample(3)
 def test_a_configuration_that_does_not_fit_is_found(content, config, section,
                                                     key, value, words):
     config[section][key] = value

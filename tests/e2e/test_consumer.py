@@ -132,6 +132,7 @@ def test_a_claim_is_rolled_back_with_its_effect(billing):
 
 
 @pytest.mark.parametrize("commits", [True, False])
+@pytest.mark.sample(2)
 def test_of_two_that_claim_at_once_the_second_waits(billing, commits):
     answers = []
 
@@ -152,12 +153,14 @@ def test_of_two_that_claim_at_once_the_second_waits(billing, commits):
     assert answers == [not commits]
 
 
+@pytest.mark.long
 def test_a_claim_needs_a_name_and_an_id(billing):
     for arguments in ("null, 'e'", "'c', null"):
         with pytest.raises(psycopg2.errors.NullValueNotAllowed):
             billing.value(f"select claim_event({arguments})")
 
 
+@pytest.mark.long
 def test_events_are_forgotten_by_age_and_consumer(billing):
     billing.execute(
         "insert into processed_events select c, n::text, "
@@ -169,6 +172,7 @@ def test_events_are_forgotten_by_age_and_consumer(billing):
         ("a", 4), ("b", 10)]
 
 
+@pytest.mark.long
 def test_the_file_may_be_run_again(billing):
     billing.value("select claim_event('c', 'e')")
     run_sql_file(billing, "processed_events.sql")

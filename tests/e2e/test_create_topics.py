@@ -89,6 +89,7 @@ def test_a_topic_that_cannot_be_made_holds_the_flow_and_says_why(
 @pytest.mark.parametrize("created, words", [
     ({"replication_factor": 3}, "replicate"),
     ({"config": {"retention.mss": 1}}, "retention.mss")])
+@pytest.mark.sample(2)
 def test_check_says_what_the_brokers_would_not_make(
         walpost, database, strict, outbox, topics, created, words):
     relay = walpost(database, strict, topics, route={
@@ -104,6 +105,7 @@ def test_check_says_what_the_brokers_would_not_make(
                      said.stdout, re.M), said.stdout
 
 
+@pytest.mark.long
 def test_check_asks_for_more_partitions_than_a_request_may_have(
         walpost, database, strict, outbox, topics):
     """The controller rejects a request for 10,000, and names no setting."""
@@ -120,6 +122,7 @@ def test_check_asks_for_more_partitions_than_a_request_may_have(
     assert sorted(refused) == sorted(names), said.stdout
 
 
+@pytest.mark.long
 def test_brokers_that_make_topics_do_not_choose(walpost, database, kafka, outbox,
                                                 topics):
     """They would at the first question about it, with their own settings."""
@@ -148,6 +151,7 @@ _STORED = {
 @pytest.mark.parametrize("case", values(
     verb=list(_STORED), guarantee=["at_least_once", "exactly_once"]), ids=str)
 @pytest.mark.sample(2)
+@pytest.mark.long
 def test_stored_events_have_their_topic_made(
         walpost, database, strict, outbox, topics, case):
     verb, guarantee = case["verb"], case["guarantee"]

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from harness import KafkaReader, wait_until
-from harness.matrix import long_only
+from harness.matrix import LONG, long_only
 
 _WIDE = json.dumps(secrets.token_hex(5000))
 _LIMIT = 5000
@@ -165,6 +165,7 @@ def test_p11_what_is_discarded_is_never_clean(relay, database, outbox):
     assert (findings["discarded"], findings["dead_letter"]) == (1, 1)
 
 
+@pytest.mark.long
 def test_the_brokers_reject_one_of_a_batch(relay, database, kafka, outbox,
                                            topics):
     """It stays, and the others go out."""
@@ -182,6 +183,7 @@ def test_the_brokers_reject_one_of_a_batch(relay, database, kafka, outbox,
     assert [record.id for record in found] == [wide[0], wide[2]]
 
 
+@pytest.mark.long
 def test_what_the_dead_letter_lacks_is_not_made_up(relay, database, outbox,
                                                    topics):
     """A payload that was left out, a table that is not configured any more."""
@@ -201,6 +203,7 @@ def test_what_the_dead_letter_lacks_is_not_made_up(relay, database, outbox,
     assert said.returncode == 1 and "stays as it is" in said.stdout
 
 
+@pytest.mark.long
 def test_bad_input_moves_nothing(relay, database, outbox):
     outbox.insert(None, "k", "1")
     database.wait_confirmed(database.name)
@@ -247,6 +250,7 @@ def _check_late(relay, kafka, topics, count):
     wait_until(lambda: _letters(relay) == [], "the decisions")
 
 
+@pytest.mark.long
 def test_p3_two_retries_at_once_send_nothing_twice(relay, database, kafka,
                                                    outbox, topics):
     count = 3000
@@ -261,6 +265,7 @@ def test_p3_two_retries_at_once_send_nothing_twice(relay, database, kafka,
     _check_late(relay, kafka, topics, count)
 
 
+@pytest.mark.long
 def test_p3_two_retries_at_once_and_a_record_that_is_rejected(
         relay, database, kafka, outbox, topics):
     """It costs a transaction, and whoever begins another looks at what the
@@ -315,7 +320,7 @@ def test_p3_a_retry_that_is_killed_leaves_nothing_half_done(
         relay, database, kafka, outbox, topics):
     count = 5000
     words = _many(relay, database, kafka, topics, count)
-    for _ in range(4):
+    for _ in range(4 if LONG else 2):
         before = len(_values(kafka, topics, "late"))
         with subprocess.Popen(words, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL) as process:

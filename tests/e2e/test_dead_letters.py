@@ -70,6 +70,7 @@ def _class_of(letter):
 
 
 @pytest.mark.parametrize("store", ["none", "file"])
+@pytest.mark.sample(2)
 def test_p8_each_class_has_its_dead_letter(relay_of, database, kafka, outbox,
                                            topics, poisoned, directory, store):
     relay = relay_of(_all("dead_letter"), checkpoint={
@@ -119,6 +120,7 @@ def test_p8_each_class_has_its_dead_letter(relay_of, database, kafka, outbox,
     assert [record.id for record in _delivered(kafka, topics)] == good
 
 
+@pytest.mark.long
 def test_p8_each_class_may_be_skipped(relay_of, database, kafka, outbox, topics,
                                       poisoned):
     relay = relay_of(_all("skip")).run()
@@ -154,6 +156,7 @@ def test_p8_a_class_that_nobody_chose_stops(relay_of, database, kafka, outbox,
     assert database.confirmed_lsn(database.name) < database.current_lsn()
 
 
+@pytest.mark.long
 def test_a_refused_record_in_the_middle_of_a_batch(relay_of, database, kafka,
                                                    outbox, topics, poisoned):
     """The brokers reject the batch as a whole; only the culprit is dead."""
@@ -202,6 +205,7 @@ def test_p2_a_dead_letter_that_cannot_be_written_stops_the_flow(
 
 
 @pytest.mark.parametrize("action", ["dead_letter", "skip"])
+@pytest.mark.long
 def test_p6_ten_thousand_in_a_row(relay_of, database, kafka, outbox, topics,
                                   poisoned, action):
     count = 10_000
@@ -288,6 +292,7 @@ def test_the_snapshot_and_the_verbs_obey_it(relay_of, database, kafka, outbox,
     assert [event for event, _ in again] == [late]
 
 
+@pytest.mark.long
 def test_a_replay_of_the_wal_obeys_it(relay_of, database, kafka, outbox, topics,
                                       poisoned):
     relay = relay_of(_all("dead_letter"), replay={"window": "64MiB"}).run()
@@ -304,6 +309,7 @@ def test_a_replay_of_the_wal_obeys_it(relay_of, database, kafka, outbox, topics,
     assert not letter.is_replayed
 
 
+@pytest.mark.long
 def test_the_default_of_a_template_needs_no_dead_letter(
         walpost, database, kafka, outbox, topics, poisoned):
     relay = walpost(database, kafka, topics, route={
@@ -317,6 +323,7 @@ def test_the_default_of_a_template_needs_no_dead_letter(
     assert said.returncode == 0, said.stdout
 
 
+@pytest.mark.long
 def test_check_names_a_dead_letter_topic_that_is_compacted(relay_of, kafka,
                                                            topics, poisoned):
     assert poisoned

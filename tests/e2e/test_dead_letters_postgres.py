@@ -141,6 +141,7 @@ def test_p8_each_class_has_its_row_among_good_ones(
     assert [record.id for record in _delivered(kafka, topics)] == good
 
 
+@pytest.mark.long
 def test_what_is_dead_is_listed_and_shown(relay_of, database, outbox, topics,
                                           poisoned):
     relay = relay_of().run()
@@ -182,6 +183,7 @@ def test_what_is_dead_is_listed_and_shown(relay_of, database, outbox, topics,
 
 @pytest.mark.parametrize("part, kept", [("whole", 6000), ("cut", 4096),
                                         ("none", 0)])
+@pytest.mark.long
 def test_the_payload_is_whole_cut_or_left_out(
         relay_of, database, topics, poisoned, part, kept):
     relay = relay_of(part).run()
@@ -239,6 +241,7 @@ def test_p11_a_retry_is_in_its_topic_and_on_record(
     assert _findings(relay) == (0, {"replayed": 4})
 
 
+@pytest.mark.long
 def test_p8_a_retry_that_fails_again_is_dead_again(
         relay_of, database, kafka, outbox, topics, poisoned):
     relay = relay_of().run()
@@ -263,6 +266,7 @@ def test_p8_a_retry_that_fails_again_is_dead_again(
                "nothing that is wrong")
 
 
+@pytest.mark.long
 def test_p11_what_is_discarded_is_never_clean(relay_of, database, poisoned):
     relay = relay_of().run()
     event = poisoned("topic_field_missing")
@@ -293,6 +297,7 @@ def _many(relay, database, topics, count):
                          "--why", "x")
 
 
+@pytest.mark.long
 def test_p3_two_retries_at_once_send_nothing_twice(
         relay_of, database, kafka, topics):
     count = 2000
@@ -340,6 +345,7 @@ def test_p1_walpost_is_killed_while_it_retries(relay_of, database, kafka,
 
 
 @pytest.mark.parametrize("store", ["postgres", "kafka"])
+@pytest.mark.sample(2)
 def test_p2_a_letter_that_is_stored_stays_one(
         walpost, database, strict_kafka, outbox, topics, store):
     """kill -9 between the row and its LSN; then the event could be delivered,
@@ -369,6 +375,7 @@ def test_p2_a_letter_that_is_stored_stays_one(
 
 @pytest.mark.parametrize("guarantee, times", [
     ("at_least_once", 2), ("exactly_once", 1)])
+@pytest.mark.sample(2)
 def test_p1_p5_walpost_is_killed_between_a_record_and_its_mark(
         relay_of, database, kafka, topics, poisoned, guarantee, times):
     relay = relay_of(delivery={"guarantee": guarantee}, checkpoint={
@@ -402,6 +409,7 @@ def test_p1_p5_walpost_is_killed_between_a_record_and_its_mark(
     assert _findings(relay)[0] == 0
 
 
+@pytest.mark.long
 def test_p8_by_hand(relay_of, database, kafka, outbox, topics, poisoned):
     relay = relay_of(on_error={}).run()
     event = poisoned("topic_illegal")
@@ -416,6 +424,7 @@ def test_p8_by_hand(relay_of, database, kafka, outbox, topics, poisoned):
     assert [record.value for record in _delivered(kafka, topics)] == [b"3"]
 
 
+@pytest.mark.long
 def test_p6_ten_thousand_in_a_row(relay_of, database, kafka, outbox, topics):
     count = 10_000
     relay = relay_of().run()
@@ -458,6 +467,7 @@ def test_p2_a_table_that_is_locked_or_missing_holds_up_the_flow(
     relay.wait_ready()
 
 
+@pytest.mark.long
 def test_a_table_of_an_earlier_release_gets_its_columns(
         relay_of, database, poisoned):
     relay = relay_of(on_error={"topic_field_missing": "park"}).run()
@@ -512,6 +522,7 @@ def test_a_role_without_rights_is_told_what_to_run(
         database.execute(f"drop owned by {role}; drop role {role}")
 
 
+@pytest.mark.long
 def test_p9_recover_leaves_letters_to_their_operator(
         relay_of, database, kafka, outbox, topics, poisoned):
     relay = relay_of().run()
@@ -528,6 +539,7 @@ def test_p9_recover_leaves_letters_to_their_operator(
     assert _ids(database) == [dead]
 
 
+@pytest.mark.long
 def test_other_senders_stop_before_it(relay_of, database, kafka, outbox, topics,
                                       poisoned):
     """Only the stream of `run` writes the table. What is on record is left
@@ -547,6 +559,7 @@ def test_other_senders_stop_before_it(relay_of, database, kafka, outbox, topics,
     assert len(_ids(database)) == 1 and not _delivered(kafka, topics)
 
 
+@pytest.mark.long
 def test_p8_the_snapshot_stops_before_it(relay_of, kafka, outbox, topics,
                                          poisoned):
     outbox.insert("order", "k", "1", sequence=1)
@@ -557,6 +570,7 @@ def test_p8_the_snapshot_stops_before_it(relay_of, kafka, outbox, topics,
     assert [record.value for record in _delivered(kafka, topics)] == [b"1"]
 
 
+@pytest.mark.long
 def test_letters_stay_letters_when_they_are_for_kafka_again(
         relay_of, database, kafka, outbox, topics, poisoned):
     """Those of before are sent by the next walpost, if somebody wants it."""
@@ -582,6 +596,7 @@ def test_letters_stay_letters_when_they_are_for_kafka_again(
     ({"retention": {"keep": "1d"}, "on_error": {
         "column_unreadable": "dead_letter"}}, "the row would be deleted"),
 ])
+@pytest.mark.sample(3)
 def test_configurations_that_promise_more_are_refused(
         walpost, database, kafka, topics, sections, remedy):
     relay = walpost(database, kafka, topics, **{

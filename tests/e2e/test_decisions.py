@@ -86,6 +86,7 @@ def test_another_event_is_not_decided_about(stopped, database, kafka, topics):
     assert _values(kafka, topics, "order") == [b"1"]
 
 
+@pytest.mark.long
 def test_a_flow_that_is_not_stopped_has_nothing_to_decide(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics).run()
@@ -114,6 +115,7 @@ def test_a_decision_is_obeyed_at_the_next_start(stopped, database, kafka,
     assert b"2" not in _values(kafka, topics, "order")
 
 
+@pytest.mark.long
 def test_a_decision_about_another_event_is_not_obeyed(stopped, database, kafka,
                                                       topics):
     relay, _ = stopped
@@ -142,6 +144,7 @@ def test_a_decision_about_another_event_is_not_obeyed(stopped, database, kafka,
     assert _values(kafka, topics, "order")[-1] == b"3"
 
 
+@pytest.mark.long
 def test_who_does_not_own_the_publication_gets_the_sql(stopped, database,
                                                        kafka, topics):
     relay, _ = stopped
@@ -160,6 +163,7 @@ def test_who_does_not_own_the_publication_gets_the_sql(stopped, database,
     assert _values(kafka, topics, "order") == [b"1", b"3"]
 
 
+@pytest.mark.long
 def test_a_polling_walpost_has_no_such_event(walpost, database, kafka, outbox,
                                              topics):
     assert outbox

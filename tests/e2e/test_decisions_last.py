@@ -171,6 +171,7 @@ _SAMPLE = [{"state": state, "path": path, "cause": cause}
 @pytest.mark.parametrize("case", pairs(
     _SAMPLE, state=list(_STATES), path=_PATHS, cause=("mended", "there"),
     unless=_cannot_be_sent_again), ids=str)
+@pytest.mark.sample(3)
 def test_p8_a_decision_outlasts_what_reads_again(story, case):
     state, path = case["state"], case["path"]
     told = story(state)
@@ -219,6 +220,7 @@ def test_p11_verify_names_what_was_skipped(story):
     assert event in str(report["findings"]["skipped"])
 
 
+@pytest.mark.long
 def test_p11_a_dry_run_lists_ids(story):
     told = story("letter_kafka")
     event = told.outbox.insert("order", "k", "2", headers="[1]")
@@ -256,6 +258,7 @@ def test_p8_ids_that_are_named_are_sent(story, directory):
 @pytest.mark.parametrize("later", [
     {"topic": "other.dead"}, {"topic": "other.{class}.dead"},
     {"store": "postgres", "topic": None}], ids=str)
+@pytest.mark.sample(3)
 def test_p3_dead_letters_of_an_earlier_topic(story, topics, later):
     told = story("letter_kafka")
     event = told.outbox.insert("order", "k", "2", headers="[1]")
@@ -271,6 +274,7 @@ def test_p3_dead_letters_of_an_earlier_topic(story, topics, later):
     assert told.records(event) == []
 
 
+@pytest.mark.long
 def test_p3_an_earlier_topic_that_cannot_be_told_hides_no_other(story, topics):
     told = story("letter_kafka")
     event = told.outbox.insert("order", "k", "2", headers="[1]")
@@ -285,6 +289,7 @@ def test_p3_an_earlier_topic_that_cannot_be_told_hides_no_other(story, topics):
     assert told.records(event) == []
 
 
+@pytest.mark.long
 def test_p1_another_service_with_the_same_ids(story):
     """Its dead letters, in the same topic, are not ours."""
     told = story("letter_kafka")
@@ -299,6 +304,7 @@ def test_p1_another_service_with_the_same_ids(story):
 
 
 @pytest.mark.parametrize("decided", [False, True], ids=["open", "discarded"])
+@pytest.mark.sample(2)
 def test_p8_a_snapshot_that_is_begun_again(
         walpost, database, kafka, outbox, topics, decided):
     dead = [outbox.insert("order", "k", "1", headers="[1]") for _ in range(3)]

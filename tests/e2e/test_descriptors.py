@@ -70,6 +70,7 @@ def _lose(case, relay, database, outbox):
      {"store": "transactions", "lost": "sessions"}],
     store=["none", "file", "postgres", "kafka", "transactions"],
     lost=["sessions", "producer"]), ids=str)
+@pytest.mark.sample(2)
 def test_what_is_lost_at_the_limit_comes_back(
         walpost, database, kafka, topics, directory, case):
     outbox = Outbox(database, topics)
@@ -98,6 +99,7 @@ def test_what_is_lost_at_the_limit_comes_back(
 
 
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+@pytest.mark.sample(2)
 def test_a_start_at_the_limit_goes_on_or_says_so(
         walpost, database, kafka, topics, directory, guarantee):
     Outbox(database, topics)

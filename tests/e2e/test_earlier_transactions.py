@@ -50,6 +50,7 @@ def test_p10_a_transaction_of_another_program_is_waited_for(
     judge_once(outbox, kafka, relay, at_least=2)
 
 
+@pytest.mark.long
 def test_p10_a_topic_that_is_made_again_has_no_open_transaction(
         walpost, database, kafka, outbox, topics):
     topic = topics + "order"
@@ -193,6 +194,7 @@ def _too_wide(database, kafka, outbox, topics):
     return insert
 
 
+@pytest.mark.long
 def test_p5_a_dead_letter_is_not_retried_meanwhile(
         walpost, database, kafka, topics, too_wide):
     relay = walpost(database, kafka, topics,
@@ -212,6 +214,7 @@ def test_p5_a_dead_letter_is_not_retried_meanwhile(
     _wait_seen(kafka, topics, [event])
 
 
+@pytest.mark.long
 def test_p5_a_parked_event_is_not_released_meanwhile(
         walpost, database, kafka, outbox, topics, too_wide):
     relay = walpost(database, kafka, topics, **once(topics),

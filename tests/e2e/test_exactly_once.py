@@ -1,7 +1,7 @@
 """delivery.guarantee: exactly_once. Consumers that read committed records only,
 as kcat does, see every event once, whatever dies.
 
-WALPOST_CRASHES is how often walpost is killed (10; the long form of the suite
+WALPOST_CRASHES is how often walpost is killed (5; the long form of the suite
 says 500), WALPOST_SEED replays a run that failed.
 """
 
@@ -18,8 +18,8 @@ from harness.exactly_once import once
 from harness.kafka_java import run_tool
 from harness.matrix import LONG, long_only
 
-_CRASHES = int(os.environ.get("WALPOST_CRASHES", "10"))
-_ROUNDS = 3 if LONG else 2
+_CRASHES = int(os.environ.get("WALPOST_CRASHES", "5"))
+_ROUNDS = 3 if LONG else 1
 _TIMEOUT_S = 4  # wal_sender_timeout
 
 
@@ -90,6 +90,7 @@ def test_p5_it_is_told_to_stop_under_load(walpost, database, kafka, outbox,
     judge_once(outbox, kafka, relay)
 
 
+@pytest.mark.long
 def test_p5_postgres_crashes(walpost, own_postgres, own_database, kafka,
                              topics, dice):
     outbox = Outbox(own_database, topics)
@@ -159,6 +160,7 @@ def test_p5_a_suspended_instance_wakes_up_beside_its_successor(
     judge_once(outbox, kafka, first)
 
 
+@pytest.mark.long
 def test_p5_an_instance_without_the_slot_fences_nobody(
         walpost, database, kafka, outbox, topics):
     first = walpost(database, kafka, topics, **_sections(topics)).run()
@@ -183,6 +185,7 @@ _FORGETFUL = {
 
 
 @pytest.mark.parametrize("of", ["transactional-id", *long_only("id")])
+@pytest.mark.long
 def test_p5_the_brokers_forget_an_idle_producer(walpost, database, outbox,
                                                 topics, directory, of):
     broker = Kafka(directory / "kafka", properties=_FORGETFUL[of]).start()

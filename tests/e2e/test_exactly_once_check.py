@@ -56,6 +56,7 @@ def _finding(checked, words):
     return found[1], found[2]
 
 
+@pytest.mark.long
 def test_check_does_not_disturb_the_relay_that_runs(relay, outbox, database):
     for _ in range(3):
         checked = relay.verb("check")
@@ -77,6 +78,7 @@ def unfit_kafka(module_directory):
     broker.close()
 
 
+@pytest.mark.long
 def test_one_broker_and_a_transaction_log_of_three_replicas(
         walpost, database, outbox, topics, unfit_kafka):
     relay = walpost(database, unfit_kafka, topics, **once(topics))
@@ -109,6 +111,7 @@ def hasty_kafka(module_directory):
     broker.close()
 
 
+@pytest.mark.long
 def test_a_timeout_above_that_of_the_brokers(
         walpost, database, outbox, topics, hasty_kafka):
     relay = walpost(database, hasty_kafka, topics, **once(topics))
@@ -166,6 +169,7 @@ def _follow(guarded, remedy):
     guarded.run_acls(*words[3:])
 
 
+@pytest.mark.long
 def test_the_right_on_the_transactional_id(restricted, database, guarded,
                                            topics):
     before = database.confirmed_lsn(restricted.slot)
@@ -238,6 +242,7 @@ def test_the_rights_on_the_ids_of_stored_events(restricted, database, guarded,
     assert _verify(restricted, "--fail-on-duplicates") == {}
 
 
+@pytest.mark.long
 def test_a_topic_that_may_not_be_written(restricted, database, guarded, outbox,
                                          topics):
     _, transactional_id = _checkpoint_key(restricted, database)
@@ -289,6 +294,7 @@ def test_p5_a_checkpoint_behind_the_transaction_of_another_program(
     assert _verify(relay, "--fail-on-duplicates") == {}
 
 
+@pytest.mark.long
 def test_p5_the_transaction_of_an_instance_that_died_is_not_waited_for(
         relay, kafka, database, outbox, topics):
     key, name = _checkpoint_key(relay, database)
@@ -307,6 +313,7 @@ def test_p5_the_transaction_of_an_instance_that_died_is_not_waited_for(
 
 # ---- verify
 
+@pytest.mark.long
 def test_records_of_an_aborted_transaction_are_none(relay, copy):
     copy.abort()
     for words in ((), ("--read-committed",)):
@@ -327,12 +334,14 @@ def test_verify_waits_for_an_open_transaction(relay, copy, outbox, database):
     assert verifying.wait(30) == 0
 
 
+@pytest.mark.long
 def test_a_committed_copy_is_a_duplicate(relay, copy):
     copy.commit()
     assert relay.verb("verify", "--fail-on-duplicates").returncode == 1
     assert _verify(relay) == {"duplicates": 1}
 
 
+@pytest.mark.long
 def test_a_transaction_that_stays_open_is_an_error_and_no_missing_row(
         relay, copy, outbox, database, topics):
     outbox.insert("order", "key-1", "{}", sequence=20)

@@ -44,6 +44,7 @@ def test_p5_the_checkpoint_topic_is_deleted(walpost, database, outbox, topics,
         assert "checkpoints need one with a single partition" in relay.log()
 
 
+@pytest.mark.long
 def test_p9_a_gap_outlives_the_checkpoint_topic(walpost, database, kafka,
                                                 outbox, topics):
     """Its cause is over, and nobody has decided about it. Only the checkpoint
@@ -79,6 +80,7 @@ def test_p9_a_gap_outlives_the_checkpoint_topic(walpost, database, kafka,
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_p10_a_start_without_a_checkpoint_says_that_it_repeats(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics, **once(topics)).run()

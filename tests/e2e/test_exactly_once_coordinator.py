@@ -49,7 +49,7 @@ def test_p5_the_coordinator_alone_is_cut_off(walpost, database, way, outbox,
     broker, proxy = way
     relay = _make(walpost, database, proxy, topics).run()
     with Load(outbox, dice.seed_text, pause=0.03) as load:
-        for _ in range(4 if LONG else 2):
+        for _ in range(4 if LONG else 1):
             load.wait(50)
             time.sleep(dice.random())
             proxy.cut(*_CUTS[cut], of=TO_THE_COORDINATOR)
@@ -156,6 +156,7 @@ class _Far:
     [{"request": "end", "is_done": "after", "way_to_move": "moves"}],
     request=list(_REQUESTS), is_done=["before", "after"],
     way_to_move=["moves", "dies"]), ids=str)
+@pytest.mark.long
 def test_p5_the_coordinator_moves_at_a_request(
         walpost, database, kafka_cluster, ways, outbox, topics, dice, case):
     """Before the request is there, or with its answer on the way."""

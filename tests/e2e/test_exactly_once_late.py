@@ -42,6 +42,7 @@ def test_p5_a_request_comes_late_into_the_next_transaction(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_p5_a_sender_of_parked_events_comes_late(walpost, database, way, outbox,
                                                  topics):
     """It has read the rows, and fences its successor after that one has sent
@@ -85,6 +86,7 @@ def test_p5_a_sender_of_parked_events_comes_late(walpost, database, way, outbox,
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_p9_a_checkpoint_behind_the_transaction_of_a_dead_instance_counts(
         walpost, database, way, outbox, topics):
     broker, proxy = way

@@ -4,6 +4,7 @@ import pytest
 
 from harness import KafkaReader, judge_once, wait_until
 from harness.exactly_once import once
+from harness.matrix import LONG
 
 
 @pytest.mark.long
@@ -39,7 +40,7 @@ def test_p8_dead_letters_are_in_the_transactions(
         if number % 20 == 7:
             outbox.insert("small", f"key-{number % 7}",
                           payload='"' + "x" * 5000 + '"')
-        if number % 15 == 11:
+        if number % (15 if LONG else 30) == 11:
             relay.kill()
             relay.start()
     relay.wait_ready()

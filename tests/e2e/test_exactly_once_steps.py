@@ -99,6 +99,7 @@ def test_p5_walpost_is_killed_at_a_step(walpost, database, way, outbox, topics,
 
 @pytest.mark.parametrize("step", [
     "produce", *long_only("list", "fetch", "init", "find", "add", "end")])
+@pytest.mark.long
 def test_p5_walpost_is_suspended_at_a_step(walpost, database, way, outbox,
                                            topics, dice, step):
     """It wakes up beside its successor. A take-over that it has begun when it had

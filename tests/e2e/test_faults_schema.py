@@ -139,7 +139,7 @@ def test_p9_p10_rows_are_not_published_for_a_while(
         database.execute(change.undo)
         # That all is right again does not bring the rows back.
         _wait_more(database)
-        time.sleep(3)
+        relay.wait_looked()
         _wait_noticed(relay, r"\[coverage_changed\].*walpost verify",
                       time.monotonic())
         missing = _missing(outbox, kafka)
@@ -155,6 +155,7 @@ def test_p9_p10_rows_are_not_published_for_a_while(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_p9_p10_a_change_right_after_the_start(walpost, database, kafka,
                                                outbox, topics):
     relay = walpost(database, kafka, topics).run()
@@ -162,7 +163,7 @@ def test_p9_p10_a_change_right_after_the_start(walpost, database, kafka,
     database.execute(change.do)
     _wait_noticed(relay, change.says, time.monotonic())
     database.execute(change.undo)
-    time.sleep(3)
+    relay.wait_looked()
     _wait_noticed(relay, r"\[coverage_changed\]", time.monotonic())
 
 
@@ -197,6 +198,7 @@ def test_p9_p10_the_publication_is_dropped(walpost, database, kafka, outbox,
     judge(outbox, kafka, relay, gone=missing)
 
 
+@pytest.mark.long
 def test_p8_p9_p10_a_column_list_without_the_payload(
         walpost, database, kafka, outbox, topics):
     if database.major() < 15:
@@ -230,6 +232,7 @@ def _missing_when_confirmed(outbox, kafka, relay):
     return _missing(outbox, kafka)
 
 
+@pytest.mark.long
 def test_p10_a_column_list_without_the_headers(walpost, database, kafka,
                                                outbox, topics):
     """Records would lose their headers without a word."""
@@ -264,6 +267,7 @@ _RENAMED = {
 
 
 @pytest.mark.parametrize("column", _RENAMED)
+@pytest.mark.sample(2)
 def test_p3_p8_p10_a_mapped_column_is_renamed(
         walpost, database, kafka, outbox, topics, column):
     """It stops before the first row of the new shape; told the new name, it
@@ -296,6 +300,7 @@ def test_p3_p8_p10_a_mapped_column_is_renamed(
     assert told.stop() == 0
 
 
+@pytest.mark.long
 def test_p9_p10_another_table_takes_its_name(walpost, database, kafka, outbox,
                                              topics):
     """As migrations do it: the publication follows the old table."""
@@ -325,6 +330,7 @@ def test_p9_p10_another_table_takes_its_name(walpost, database, kafka, outbox,
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_p3_p8_a_column_is_renamed_and_the_connection_lost(
         walpost, database, kafka, outbox, topics):
     """Before a row of the new shape comes: the next connection remembers."""

@@ -143,6 +143,7 @@ def test_p1_p2_p6_p10_kafka_is_gone_for_long(
 
 
 @pytest.mark.parametrize("client", ["has not noticed", "has noticed"])
+@pytest.mark.long
 def test_p10_a_topic_is_gone_while_nothing_goes_to_it(
         walpost, database, strict_kafka, outbox, topics, client):
     """Nothing is in flight that would tell."""

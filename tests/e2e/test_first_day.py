@@ -60,6 +60,7 @@ def test_p1_old_rows_come_first_with_a_snapshot(install):
 
 @pytest.mark.parametrize("verb, finding", [("skip", "skipped"),
                                            ("dead-letter", "dead_letter")])
+@pytest.mark.sample(2)
 def test_p8_the_flow_stops_and_says_what_to_type(install, topics, verb,
                                                  finding):
     day = install(dead_letter={"topic": f"letters-{topics}"}).start()
@@ -85,6 +86,7 @@ _LETTERS = {
 
 
 @pytest.mark.parametrize("store", _LETTERS)
+@pytest.mark.sample(2)
 def test_p8_dead_letters_are_retried_after_the_mend(install, topics, store):
     day = install(dead_letter=_LETTERS[store](topics), on_error={
         "headers_unreadable": "dead_letter"}).start()
@@ -211,6 +213,7 @@ def _hang_up(day, pattern, **sections):
     return day.relay.wait_log(pattern)[0]
 
 
+@pytest.mark.long
 def test_p10_sighup_says_what_it_takes_up(install, topics):
     day = install().start()
     with Readiness(day.relay) as readiness:
@@ -303,6 +306,7 @@ def test_p1_p9_a_table_is_added_while_walpost_runs(second):
     day.assert_whole()
 
 
+@pytest.mark.long
 def test_p1_a_table_is_added_while_walpost_is_stopped(second):
     day = second
     assert day.relay.stop() == 0
@@ -358,6 +362,7 @@ def test_p11_prune_deletes_what_is_confirmed(install, database, topics):
 
 # ---- Replay.
 
+@pytest.mark.long
 def test_p5_a_window_is_replayed(install, topics):
     day = install(replay={"window": "64MiB"}).start()
     day.write("key-1", 3)

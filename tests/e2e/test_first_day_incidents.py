@@ -49,6 +49,7 @@ _OUTAGES = {
 
 @pytest.mark.parametrize("outage", _OUTAGES)
 @pytest.mark.sample(2)
+@pytest.mark.long
 def test_p1_p10_kafka_is_away(install, kafka, dice, outage):
     harm, words = _OUTAGES[outage]
     day = install().start()
@@ -136,6 +137,7 @@ def test_p9_the_slot_is_lost(install, own_database, topics, directory, code,
             if record.is_recovered} == set(lost)
 
 
+@pytest.mark.long
 def test_p10_a_cause_is_named_once(install):
     """What is behind `also:` are other causes."""
     day = install().start()
@@ -148,6 +150,7 @@ def test_p10_a_cause_is_named_once(install):
 
 # ---- A topic is deleted under traffic.
 
+@pytest.mark.long
 def test_p1_p10_a_topic_is_deleted(install, kafka, topics, dice):
     topic = topics + "order"
     day = install().start()
@@ -170,6 +173,7 @@ def test_p1_p10_a_topic_is_deleted(install, kafka, topics, dice):
     _assert_all_there(day)  # the new one may have had some before, see below
 
 
+@pytest.mark.long
 def test_p3_a_topic_is_deleted_and_made_again(install, kafka, topics):
     """The new one may get events before walpost sees that it is another: what
     was in the old one comes behind them."""
@@ -210,6 +214,7 @@ def renamed(install, kafka, topics):
     return day, rows
 
 
+@pytest.mark.long
 def test_p1_p3_a_column_is_renamed(renamed):
     day, _ = renamed
     assert "columns.payload" in day.verb("check", code=1)
@@ -230,6 +235,7 @@ def _decide_all(day, verb, rows):
     return list(decided.values())[1:]
 
 
+@pytest.mark.long
 def test_p1_p8_a_column_is_renamed_and_back(renamed):
     """A deploy, and its rollback: the rows of then come from the table, as it
     is printed. Their dead letters would be empty."""
@@ -289,6 +295,7 @@ _AGAIN = "that transaction is sent again as a whole"
 @pytest.mark.parametrize("change, end", [
     ("numbering", "kill"), *long_only(
         ("route", "stop"), ("route", "kill"), ("numbering", "stop"))])
+@pytest.mark.long
 def test_p1_p3_a_configuration_is_rolled_out(install, topics, directory,
                                              change, end):
     sections = {**_SLOW, **checkpoint_section("kafka", directory,

@@ -57,6 +57,7 @@ _OTHERS = [(table, way, store) for table in ("empty", "backlog")
 
 @pytest.mark.parametrize("table, way, store",
                          _FIRST_STARTS + long_only(*_OTHERS))
+@pytest.mark.sample(3)
 def test_p1_first_start(walpost, database, kafka, outbox, topics, directory,
                         table, way, store):
     backlog = _BACKLOG if table == "backlog" else 0
@@ -121,6 +122,7 @@ def test_check_limits_the_count(walpost, database, kafka, outbox, topics):
     assert said in relay.verb("check").stdout
 
 
+@pytest.mark.long
 def test_a_role_that_may_not_read_is_told_how(walpost, database, kafka, outbox,
                                               topics):
     administrator = walpost(database, kafka, topics,
@@ -167,6 +169,7 @@ def test_init_on_a_slot_of_somebody_else(walpost, database, kafka, outbox,
     assert verify(relay)["clean"]
 
 
+@pytest.mark.long
 def test_init_refuses_a_slot_of_another_plugin(walpost, database, kafka,
                                                outbox, topics):
     assert outbox

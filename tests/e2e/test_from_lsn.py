@@ -93,6 +93,7 @@ def test_p1_a_crash_of_both_before_anything_is_published_keeps_it(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_with_a_checkpoint_store(walpost, backlog, database, kafka, topics):
     relay, _, middle = backlog
     stored = walpost(database, kafka, topics, checkpoint={"store": "postgres"})
@@ -131,6 +132,7 @@ def test_what_makes_no_sense_is_refused(walpost, backlog, database, kafka,
     assert verify(relay)["clean"]
 
 
+@pytest.mark.long
 def test_a_role_that_cannot_keep_it_on_record_is_refused(
         walpost, backlog, database, kafka, topics):
     relay, stands, middle = backlog

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from harness import Outbox, wait_until
 
 _FROZEN = "have answered nothing for"
@@ -26,6 +28,7 @@ def test_p10_the_brokers_freeze_before_the_first_record_of_a_topic(
     database.wait_confirmed(relay.slot)
 
 
+@pytest.mark.long
 def test_p10_the_brokers_freeze_before_the_initial_snapshot(
         walpost, database, own_kafka, topics):
     outbox = Outbox(database, topics)

@@ -53,7 +53,7 @@ _RESTORES = values(
 
 
 @pytest.mark.parametrize("case", _RESTORES, ids=str)
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_p1_p9_a_restored_snapshot_is_held(
         walpost, own_postgres, own_database, kafka, topics, directory, case):
     outbox = Outbox(own_database, topics)
@@ -84,7 +84,7 @@ def test_p1_p9_a_restored_snapshot_is_held(
     _write(outbox, "later")
     while own_database.current_lsn() <= confirmed + (1 << 17):
         _write(outbox, "later")
-    time.sleep(3)
+    relay.wait_looked()
     _assert_held(relay, own_database, codes)
     slot = own_database.confirmed_lsn(relay.slot)
     assert relay.stop() == 0
@@ -101,6 +101,7 @@ def test_p1_p9_a_restored_snapshot_is_held(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_p5_a_crash_of_postgres_is_no_gap(walpost, own_postgres, own_database,
                                           kafka, topics, directory):
     """It forgets what was confirmed, but nothing that was committed."""
@@ -142,7 +143,7 @@ def test_p9_a_slot_that_is_made_again_does_not_end_the_gap(
     database.execute("select pg_create_logical_replication_slot(%s, "
                      "'pgoutput')", (relay.slot,))
     made = database.confirmed_lsn(relay.slot)
-    time.sleep(3)
+    relay.wait_looked()
     _assert_held(relay, database, ["slot_missing"], stands=made)
     assert relay.stop() == 0
     relay.start()
@@ -215,6 +216,7 @@ _BLIND = pairs(window=[*_WINDOWS, "filtered"], state=["running", "stopped"],
 
 
 @pytest.mark.parametrize("case", _BLIND, ids=str)
+@pytest.mark.sample(3)
 def test_p1_p9_rows_that_the_publication_did_not_send(
         walpost, database, kafka, outbox, topics, directory, case):
     if case["window"] == "filtered" and database.major() < 15:
@@ -252,6 +254,7 @@ def test_p1_p9_rows_that_the_publication_did_not_send(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_changes_that_keep_every_row_are_no_gap(walpost, database, kafka,
                                                 outbox, topics, directory):
     relay = walpost(database, kafka, topics,
@@ -268,7 +271,7 @@ def test_changes_that_keep_every_row_are_no_gap(walpost, database, kafka,
             "analyze outbox", "vacuum full outbox", "truncate truth, outbox"):
         database.execute(change)
         outbox.insert("order", "between")
-    time.sleep(5)
+    relay.wait_looked()
     assert relay.get("/readyz")[0] == 200, relay.get("/readyz")
     assert relay.stop() == 0
     relay.run()
@@ -295,6 +298,7 @@ _OWNERS = {
 @pytest.mark.parametrize("case", values(
     change=list(_OWNERS), state=("running", "stopped", "made"),
     store=("none", "file", "postgres", "kafka")), ids=str)
+@pytest.mark.sample(5)
 def test_p9_another_owner_is_no_gap(walpost, database, kafka, outbox, topics,
                                     directory, case):
     changes, is_gap = _OWNERS[case["change"]]
@@ -328,7 +332,7 @@ def test_p9_another_owner_is_no_gap(walpost, database, kafka, outbox, topics,
     relay.wait_ready()
     outbox.insert("order", "after")
     database.wait_confirmed(relay.slot)
-    time.sleep(3)
+    relay.wait_looked()
     assert relay.get("/readyz")[0] == 200, relay.get("/readyz")
     _judge(outbox, kafka, topics)
     assert relay.stop() == 0
@@ -340,6 +344,7 @@ def test_p9_another_owner_is_no_gap(walpost, database, kafka, outbox, topics,
 
 # ---- A slot is not made where nobody would know that there was one.
 
+@pytest.mark.long
 def test_p9_a_role_that_owns_nothing_makes_no_slot(walpost, database, kafka,
                                                    outbox, topics):
     role = database.name
@@ -401,6 +406,7 @@ def _make_topic_again(broker, topic, partitions=1):
 
 @pytest.mark.parametrize("case", values(
     store=["file", "kafka", "postgres"], mended_by=["recover", "accept"]), ids=str)
+@pytest.mark.sample(3)
 def test_p1_p9_a_topic_that_was_made_again_while_walpost_was_stopped(
         walpost, database, kafka, outbox, topics, directory, case):
     topic, store, mended_by = topics + "order", case["store"], case["mended_by"]
@@ -437,6 +443,7 @@ def test_p1_p9_a_topic_that_was_made_again_while_walpost_was_stopped(
     relay.run()
 
 
+@pytest.mark.long
 def test_p1_p9_a_topic_that_was_deleted_and_that_the_broker_makes_again(
         walpost, database, kafka, outbox, topics, directory):
     """With the first record to it: what went there is published again."""

@@ -61,7 +61,7 @@ def _refused(relay):
     "for table outbox (id, aggregate_type, type, payload, aggregate_id) with "
     "(publish = 'insert')"], ids=["stored", "list"])
 @pytest.mark.parametrize("sections", [{}, _NAMED], ids=["usual", "named"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_a_stored_column_that_is_published_is_one_as_all_others(
         walpost, database_18, kafka, topics, published, sections):
     database_18.execute(_TABLE.format(kind="stored"))
@@ -87,6 +87,7 @@ def test_init_publishes_stored_columns(walpost, database_18, kafka, topics):
     ("stored", "with (publish = 'insert')"),
     ("virtual", "with (publish = 'insert', publish_generated_columns = "
      "stored)")])
+@pytest.mark.sample(2)
 def test_an_unpublished_column_is_refused_and_the_remedy_helps(
         walpost, database_18, kafka, topics, kind, published):
     database_18.execute(_TABLE.format(kind=kind))
@@ -101,6 +102,7 @@ def test_an_unpublished_column_is_refused_and_the_remedy_helps(
     assert _publish(database_18, relay, kafka, topics) == [b"42"]
 
 
+@pytest.mark.long
 def test_before_18_a_generated_column_is_refused_by_name(walpost, database,
                                                          kafka, topics):
     database.execute(_TABLE.format(kind="stored"))
@@ -120,6 +122,7 @@ def test_before_18_a_generated_column_is_refused_by_name(walpost, database,
     assert _keys(kafka, topics) == [b"43"]
 
 
+@pytest.mark.long
 def test_null_says_that_a_column_is_not_wanted(walpost, database, kafka,
                                                topics):
     database.execute(_TABLE.format(kind="stored"))
@@ -129,6 +132,7 @@ def test_null_says_that_a_column_is_not_wanted(walpost, database, kafka,
 
 
 @pytest.mark.parametrize("strategy", ["claim", "cursor"])
+@pytest.mark.sample(2)
 def test_polling_reads_generated_columns(walpost, database, kafka, topics,
                                          strategy):
     database.execute(_TABLE.format(kind="stored"))
@@ -149,6 +153,7 @@ def test_polling_reads_generated_columns(walpost, database, kafka, topics,
     wait_until(lambda: _keys(kafka, topics) == [b"42"], "the row")
 
 
+@pytest.mark.long
 def test_replay_reads_generated_columns(walpost, database, kafka, topics):
     database.execute(_TABLE.format(kind="stored"))
     database.execute(_ROW)
@@ -168,6 +173,7 @@ def test_replay_refuses_a_virtual_column(walpost, database_18, kafka, topics):
 
 @pytest.mark.parametrize("column", ["aggregate_id", "id",
                                     *long_only("headers", "payload")])
+@pytest.mark.long
 def test_a_column_that_a_list_leaves_out_is_refused(walpost, database, kafka,
                                                     outbox, topics, column):
     listed = {"id", "aggregate_type", "aggregate_id", "type", "payload",
@@ -186,6 +192,7 @@ def test_a_column_that_a_list_leaves_out_is_refused(walpost, database, kafka,
     assert _keys(kafka, topics) == [b"k1"]
 
 
+@pytest.mark.long
 def test_a_domain_that_is_made_while_walpost_runs(walpost, database, kafka,
                                                   topics):
     database.execute(
@@ -204,6 +211,7 @@ def test_a_domain_that_is_made_while_walpost_runs(walpost, database, kafka,
         topics)] == [b"\xde\xad\xbe\xef"] * 2
 
 
+@pytest.mark.long
 def test_a_type_that_was_dropped_since(walpost, database, kafka, topics):
     """Its text goes out, unless it may be that of a bytea."""
     database.execute(

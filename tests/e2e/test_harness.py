@@ -58,6 +58,7 @@ def test_judge_accepts_a_contiguous_resend_and_counts_it():
     ("altered", [*_EVENTS[:3], dataclasses.replace(_EVENTS[3], value=None)],
      _log(1, 2, 3, 4)),
 ])
+@pytest.mark.sample(3)
 def test_judge_finds(kind, events, records):
     checker = Checker(events, records)
     assert getattr(checker, kind)
@@ -77,6 +78,7 @@ def test_judge_waits_until_every_event_is_visible():
     assert read_visible(reader, "t", _EVENTS, 60) == _log(1, 2, 3, 4)
 
 
+@pytest.mark.long
 def test_judge_reports_what_does_not_become_visible():
     """As many records as events, and one event is lost."""
     reader = types.SimpleNamespace(read_all=lambda prefix: _log(1, 2, 3, 3))
@@ -135,6 +137,7 @@ def test_postgres_is_logical_and_survives_a_crash(own_postgres):
     assert own_postgres.restart("immediate").stop("fast") < 10
 
 
+@pytest.mark.long
 def test_postgres_runs_from_where_its_user_may_not_look(directory):
     hidden = directory / "hidden"
     hidden.mkdir(mode=0o700)
@@ -148,6 +151,7 @@ def test_postgres_runs_from_where_its_user_may_not_look(directory):
         server.close()
 
 
+@pytest.mark.long
 def test_load_leaves_a_rising_version_per_key(outbox):
     with Load(outbox, seed=1) as load:
         while load.transactions() < 200:
@@ -226,6 +230,7 @@ def _is_silent(client, seconds=0.5):
     return False
 
 
+@pytest.mark.long
 def test_proxy_forwards_every_byte(echo):
     _, client = echo
     data = random.Random(1).randbytes(3_000_000)
@@ -238,6 +243,7 @@ def test_proxy_forwards_every_byte(echo):
     assert received == data
 
 
+@pytest.mark.long
 def test_proxy_splits_and_delays(echo):
     proxy, client = echo
     data = random.Random(2).randbytes(20_000)
@@ -265,6 +271,7 @@ def test_proxy_cuts_and_heals(echo):
     second.close()
 
 
+@pytest.mark.long
 def test_proxy_drops_for_ever_and_takes_new_connections(echo):
     proxy, client = echo
     proxy.drop()
@@ -276,6 +283,7 @@ def test_proxy_drops_for_ever_and_takes_new_connections(echo):
     assert _is_silent(client)
 
 
+@pytest.mark.long
 def test_proxy_resets(echo):
     proxy, client = echo
     proxy.reset()

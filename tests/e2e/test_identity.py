@@ -168,7 +168,7 @@ def _comment(database):
 
 
 @pytest.mark.parametrize("case", _CASES, ids=str)
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 def test_p1_a_record_is_about_its_event(walpost, database, kafka, outbox,
                                         topics, case):
     assert outbox  # the table

@@ -142,7 +142,7 @@ def _init(relay, login, *words):
 @pytest.mark.parametrize("case", values(
     login=list(_LOGINS), configuration=list(_CONFIGURATIONS),
     before=("nothing", "a table", "a publication", "a slot")), ids=str)
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 def test_the_role_of_run_has_what_it_needs(
         walpost, debian, shop, kafka, topics, directory, case):
     if case["before"] != "nothing":
@@ -202,6 +202,7 @@ def test_a_role_that_does_not_exist(walpost, debian, shop, kafka, topics,
     (["--admin", "dbname=postgres"], 2, "database postgres"),
     (["--admin", "hots=x"], 2, "--admin: libpq does not understand it"),
 ])
+@pytest.mark.sample(2)
 def test_an_administrator_who_does_not_fit(walpost, debian, shop, kafka, topics,
                                            directory, words, code, says):
     relay = _relay(walpost, shop, kafka, topics, directory)
@@ -209,6 +210,7 @@ def test_an_administrator_who_does_not_fit(walpost, debian, shop, kafka, topics,
     assert made.returncode == code and says in made.stderr, made.stderr
 
 
+@pytest.mark.long
 def test_a_conninfo_without_a_role(walpost, debian, shop, kafka, topics):
     relay = walpost(shop, kafka, topics, postgres={
         "conninfo": "dbname=" + shop.name, "create": None})
@@ -218,6 +220,7 @@ def test_a_conninfo_without_a_role(walpost, debian, shop, kafka, topics):
     assert made.returncode == 0, made.stderr
 
 
+@pytest.mark.long
 def test_a_password_that_the_administrator_does_not_have(
         walpost, debian, shop, kafka, topics, directory):
     """README of 0.2.0 asked for this on Debian."""
@@ -229,6 +232,7 @@ def test_a_password_that_the_administrator_does_not_have(
     assert str(relay.config_path) in made.stderr
 
 
+@pytest.mark.long
 def test_an_owner_who_is_no_superuser(walpost, debian, shop, kafka, topics,
                                       directory):
     """Gives what he may; the rest is SQL for who may."""
@@ -271,6 +275,7 @@ def test_print_has_the_rights(walpost, debian, shop, kafka, topics, directory):
 
 @pytest.mark.parametrize("verb", ["run", "check", "init", "tail --count 1",
                                   *long_only("replay --since 1h")])
+@pytest.mark.sample(4)
 def test_replication_is_a_role_at_rds(walpost, postgres, database, kafka, topics,
                                       verb):
     """There it is no attribute; here it is the role alone that is like it."""
@@ -303,6 +308,7 @@ def test_replication_is_a_role_at_rds(walpost, postgres, database, kafka, topics
                          "drop role rds_replication")
 
 
+@pytest.mark.long
 def test_status_needs_no_secret(walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics).run()
     asked = Walpost(relay.config_path.parent / "asked", {

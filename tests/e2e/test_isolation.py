@@ -164,6 +164,7 @@ def test_kills_lose_and_reorder_nothing_that_waits_for_the_topic(
     _assert_in_order(kafka, broken)
 
 
+@pytest.mark.long
 def test_the_limits_stop_the_flow_and_room_lets_it_go_on(
         make, database, kafka, outbox, topics):
     broken = topics + "broken"
@@ -183,6 +184,7 @@ def test_the_limits_stop_the_flow_and_room_lets_it_go_on(
     _wait_isolated(relay, 0)
 
 
+@pytest.mark.long
 def test_p1_a_start_at_the_limit_passes_what_is_stored_already(
         make, database, kafka, outbox, topics):
     broken = topics + "broken"
@@ -204,6 +206,7 @@ def test_p1_a_start_at_the_limit_passes_what_is_stored_already(
     _wait_isolated(relay, 0)
 
 
+@pytest.mark.long
 def test_a_poison_row_behind_an_isolated_topic_parks_its_key_alone(
         make, database, kafka, outbox, topics):
     broken = topics + "broken"
@@ -230,6 +233,7 @@ def test_a_poison_row_behind_an_isolated_topic_parks_its_key_alone(
     _assert_in_order(kafka, broken)
 
 
+@pytest.mark.long
 def test_brokers_that_are_away_isolate_nothing(
         walpost, database, own_kafka, outbox, topics):
     kafka = own_kafka

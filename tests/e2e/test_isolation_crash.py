@@ -1,7 +1,7 @@
 """Topics are isolated and drained while everything dies, beside keys that are
 parked: nothing is lost, and each key keeps its order (P1, P3).
 
-WALPOST_PARK_CRASHES is how often walpost is killed (16; the long form of the
+WALPOST_PARK_CRASHES is how often walpost is killed (8; the long form of the
 suite says 500), WALPOST_SEED replays a run that failed.
 """
 
@@ -16,7 +16,7 @@ from harness.poisoned import (POISON_LIMIT, Operator, Poisoned, judge, settle,
                               take_over)
 
 _KILLS_A_ROUND = 8
-_ROUNDS = int(os.environ.get("WALPOST_PARK_CRASHES", "16")) // _KILLS_A_ROUND
+_ROUNDS = int(os.environ.get("WALPOST_PARK_CRASHES", "8")) // _KILLS_A_ROUND
 _TYPES = ("order", "frail")
 _TIMEOUT_S = 4  # wal_sender_timeout
 

@@ -73,6 +73,7 @@ def test_p9_a_topic_that_was_drained_is_replaced(
 
 
 @_guarantees("at_least_once", "exactly_once")
+@pytest.mark.long
 def test_p9_a_topic_that_was_drained_is_replaced_before_a_restart(
         make, kafka, outbox, topics, guarantee):
     relay = make(guarantee, 10)
@@ -91,6 +92,7 @@ def test_p9_a_topic_that_was_drained_is_replaced_before_a_restart(
 
 
 @_guarantees("exactly_once", "at_least_once")
+@pytest.mark.long
 def test_p9_a_topic_is_replaced_while_it_is_drained(
         make, database, kafka, topics, guarantee):
     relay = make(guarantee, _ENOUGH)

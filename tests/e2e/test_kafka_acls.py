@@ -206,7 +206,7 @@ def _parts(case):
 
 
 @pytest.mark.parametrize("case", covering(_cases(), _parts), ids=_name)
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 def test_a_verb_has_the_operations_that_it_needs_and_no_more(
         walpost, database, outbox, topics, guarded, names, case):
     verb, store, left_out = case
@@ -234,6 +234,7 @@ def test_a_verb_has_the_operations_that_it_needs_and_no_more(
     assert resource != _POINT or names[_POINT][1] in words, words
 
 
+@pytest.mark.long
 def test_a_replay_reads_the_topic_of_dead_letters(
         walpost, database, outbox, topics, guarded, names):
     """Only where events may get there."""
@@ -261,6 +262,7 @@ def test_a_replay_reads_the_topic_of_dead_letters(
     assert said.returncode == 0 and "1 rows replayed" in said.stdout, said
 
 
+@pytest.mark.long
 def test_a_retry_names_the_right_on_its_transactions(
         walpost, database, outbox, topics, guarded, names):
     sections = {"on_error": {"topic_illegal": "dead_letter"},
@@ -277,6 +279,7 @@ def test_a_retry_names_the_right_on_its_transactions(
 
 
 @pytest.mark.parametrize("is_seen", (True, False))
+@pytest.mark.long
 def test_an_empty_table_whose_topics_may_be_hidden(
         walpost, database, outbox, topics, guarded, names, is_seen):
     """None is listed; only whoever may see them knows that there is none."""
@@ -313,6 +316,7 @@ def test_the_command_of_the_page(walpost, database, outbox, topics, guarded,
     assert record.key == b"order-1"
 
 
+@pytest.mark.long
 def test_recover_does_not_take_hidden_topics_for_empty_ones(
         walpost, database, outbox, topics, guarded):
     admin = walpost(database, guarded, topics)

@@ -227,7 +227,7 @@ def deleted(request, shop):
     return shop
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 def test_what_kafka_has_deleted_is_expired_and_not_missing(deleted):
     gone = deleted.gone()
     assert gone > 0
@@ -242,7 +242,7 @@ def test_what_kafka_has_deleted_is_expired_and_not_missing(deleted):
     assert re.search(r"\d+ expired: no longer in Kafka", said.stdout)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 def test_recover_sends_only_what_was_lost(deleted):
     before = len(deleted.records())
     deleted.lose_the_slot()
@@ -262,6 +262,7 @@ def test_recover_sends_only_what_was_lost(deleted):
     assert sent == {f"k{g}".encode() for g in range(901, 906)}
 
 
+@pytest.mark.long
 def test_rows_from_before_the_slot_are_missing_all_the_same(shop):
     shop.create_topic()
     shop.write(1, 8)
@@ -275,6 +276,7 @@ def test_rows_from_before_the_slot_are_missing_all_the_same(shop):
     assert not report["clean"]
 
 
+@pytest.mark.long
 def test_recover_sends_what_kafka_has_deleted_only_if_told_to(shop):
     _half_of_each(shop)
     gone = shop.rows() - len(shop.records())
@@ -284,6 +286,7 @@ def test_recover_sends_what_kafka_has_deleted_only_if_told_to(shop):
     assert f"{gone} published" in said.stdout, said.stdout
 
 
+@pytest.mark.long
 def test_replay_of_missing_rows_leaves_out_what_kafka_has_deleted(shop):
     _half_of_each(shop)
     said = shop.relay.verb("replay", "--from-table", "--missing")
@@ -292,6 +295,7 @@ def test_replay_of_missing_rows_leaves_out_what_kafka_has_deleted(shop):
     assert "no longer in Kafka" in said.stdout
 
 
+@pytest.mark.long
 def test_recover_puts_no_old_event_behind_a_newer_one_of_its_key(shop):
     _compacted(shop)
     newest = _last_of_each_key(shop)
@@ -313,6 +317,7 @@ def _mapped(shop):
 
 
 @pytest.mark.parametrize("verb", ["check", "snapshot", "recover", "replay"])
+@pytest.mark.sample(4)
 def test_what_kafka_would_delete_at_once_is_said_before(shop, verb):
     shop.create_topic(retention_ms=7 * _DAY_MS)
     _mapped(shop)
@@ -359,6 +364,7 @@ def _warning(text, topic):
 @pytest.mark.parametrize("created", [
     None, {"config": {"retention.ms": 86_400_000}}],
     ids=["by_the_brokers", "by_walpost"])
+@pytest.mark.long
 def test_a_topic_that_does_not_exist_yet_is_judged_by_its_settings(
         shop, created):
     if created:
@@ -373,6 +379,7 @@ def test_a_topic_that_does_not_exist_yet_is_judged_by_its_settings(
     assert _published_after_the_remedy(shop) == 30
 
 
+@pytest.mark.long
 def test_a_topic_that_refuses_old_records_is_said_before(shop):
     shop.create_topic(retention_ms=-1, message_timestamp_before_max_ms=_DAY_MS)
     _mapped(shop)
@@ -383,6 +390,7 @@ def test_a_topic_that_refuses_old_records_is_said_before(shop):
     assert _published_after_the_remedy(shop) == 30
 
 
+@pytest.mark.long
 def test_a_compacted_topic_that_refuses_rows_without_a_key_is_said_before(shop):
     shop.create_topic(cleanup_policy="compact")
     shop.write(1, 3)
@@ -397,6 +405,7 @@ def test_a_compacted_topic_that_refuses_rows_without_a_key_is_said_before(shop):
         shop.relay.verb("check").stdout
 
 
+@pytest.mark.long
 def test_the_time_of_arrival_is_not_that_of_the_row(shop):
     shop.create_topic(retention_ms=7 * _DAY_MS,
                       message_timestamp_type="LogAppendTime")
@@ -405,6 +414,7 @@ def test_the_time_of_arrival_is_not_that_of_the_row(shop):
     assert not _warning(shop.relay.verb("check").stdout, shop.topic)
 
 
+@pytest.mark.long
 def test_a_topic_that_is_too_small_is_said_before(shop):
     shop.create_topic(retention_bytes=1000)
     shop.write(1, 400, payload=json.dumps({"text": "x" * 300}))
@@ -413,6 +423,7 @@ def test_a_topic_that_is_too_small_is_said_before(shop):
                      said.stdout), said.stdout
 
 
+@pytest.mark.long
 def test_a_compacted_topic_is_said_before(shop):
     shop.create_topic(cleanup_policy="compact,delete")
     shop.write(1, 3)
@@ -423,6 +434,7 @@ def test_a_compacted_topic_is_said_before(shop):
     assert re.search(r"cleanup.policy=compact,delete", said)
 
 
+@pytest.mark.long
 def test_nothing_is_said_of_a_topic_that_keeps_all(shop):
     shop.create_topic(retention_ms=-1)
     _mapped(shop)
@@ -438,6 +450,7 @@ def _both(said):
 # ---- The only copy.
 
 @pytest.mark.parametrize("way", [_old_times, _half_of_each], ids=_name)
+@pytest.mark.sample(2)
 def test_prune_says_that_a_row_is_the_only_copy(shop, way):
     way(shop)
     for words in (["--dry-run"], []):
@@ -447,6 +460,7 @@ def test_prune_says_that_a_row_is_the_only_copy(shop, way):
         assert shop.topic in said.stdout
 
 
+@pytest.mark.long
 def test_prune_says_nothing_of_rows_that_kafka_has(shop):
     shop.create_topic()
     shop.run().write(1, 40)

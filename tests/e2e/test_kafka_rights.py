@@ -70,6 +70,7 @@ def test_a_topic_that_may_be_seen_and_not_written(
     _delivers(made, database, outbox, guarded, topics)
 
 
+@pytest.mark.long
 def test_one_topic_of_several_that_may_not_be_written(relay, guarded, topics):
     for name in ("order", "other"):
         guarded.create_topic(topics + name, 1)
@@ -85,6 +86,7 @@ def test_one_topic_of_several_that_may_not_be_written(relay, guarded, topics):
     assert "may not be written" not in made.verb("check").stdout
 
 
+@pytest.mark.long
 def test_topics_that_may_not_be_created(relay, database, outbox, guarded, topics):
     guarded.grant("--allow-principal", "User:walpost", "--operation", "WRITE",
                   "--topic", topics, "--resource-pattern-type", "prefixed")
@@ -98,6 +100,7 @@ def test_topics_that_may_not_be_created(relay, database, outbox, guarded, topics
     _delivers(made, database, outbox, guarded, topics)
 
 
+@pytest.mark.long
 def test_a_topic_without_a_column_in_its_name(relay, guarded, topics):
     guarded.create_topic(topics + "all", 1)
     made = relay(route={"topic": topics + "all"})
@@ -124,6 +127,7 @@ def test_the_topic_of_the_checkpoint(relay, database, outbox, guarded, topics):
     _delivers(made, database, outbox, guarded, topics)
 
 
+@pytest.mark.long
 def test_verify_without_the_right_to_read(relay, database, outbox, guarded,
                                           topics):
     guarded.grant("--allow-principal", "User:walpost", "--operation", "WRITE",

@@ -310,6 +310,7 @@ def world(walpost, database, kafka, topics, directory, case):
 
 
 @_matrix(0)
+@pytest.mark.sample(2)
 def test_p1_p9_init_while_walpost_runs_and_rows_before_the_restart(world):
     """As everybody would: edit, check, init, restart."""
     world.make("push")
@@ -328,6 +329,7 @@ def test_p1_p9_init_while_walpost_runs_and_rows_before_the_restart(world):
 
 
 @_matrix(1, rows=[0, _OLD])
+@pytest.mark.long
 def test_p1_a_table_that_is_added_while_walpost_is_stopped(world):
     """The safe order: stop, init, start. Rows of the time between come."""
     world.make("push")
@@ -343,6 +345,7 @@ def test_p1_a_table_that_is_added_while_walpost_is_stopped(world):
 
 
 @_matrix(2, rows=[0, _OLD])
+@pytest.mark.long
 def test_p1_init_while_walpost_runs_and_no_row_before_the_restart(world):
     world.make("push")
     world.insert("push", world.case["rows"])
@@ -359,6 +362,7 @@ def test_p1_init_while_walpost_runs_and_no_row_before_the_restart(world):
 
 
 @_matrix(9)
+@pytest.mark.long
 def test_p1_p9_a_partitioned_table(world):
     """Its rows come under the name of the root."""
     if world.case["publication"] == "all":
@@ -378,6 +382,7 @@ def test_p1_p9_a_partitioned_table(world):
 
 
 @_matrix(10)
+@pytest.mark.long
 def test_a_table_that_is_taken_out(world):
     """Its rows hold up nothing."""
     world.leave_out_push(_BETWEEN)
@@ -394,6 +399,7 @@ def test_a_table_that_is_taken_out(world):
 
 
 @_matrix(3)
+@pytest.mark.long
 def test_p1_p9_two_tables_at_once(world):
     for table in ("push", "mail"):
         world.make(table)
@@ -411,6 +417,7 @@ def test_p1_p9_two_tables_at_once(world):
 
 
 @_matrix(4, rows=[0, _BETWEEN])
+@pytest.mark.long
 def test_p1_p9_a_table_that_is_taken_out_and_brought_back(world):
     world.leave_out_push(world.case["rows"])
     world.end()
@@ -424,6 +431,7 @@ def test_p1_p9_a_table_that_is_taken_out_and_brought_back(world):
 
 
 @_matrix(5)
+@pytest.mark.long
 def test_p9_rows_that_the_application_deletes_at_once(world):
     """The table is empty again when the next walpost looks."""
     world.make("push")
@@ -450,6 +458,7 @@ def test_p9_rows_that_the_application_deletes_at_once(world):
 
 
 @_matrix(6)
+@pytest.mark.long
 def test_p1_a_table_that_is_renamed_with_its_configuration(world):
     world.make("push")
     world.start_flow_of("public.outbox", "public.push")
@@ -468,6 +477,7 @@ def test_p1_a_table_that_is_renamed_with_its_configuration(world):
 
 
 @_matrix(7, rows=[0, 300])
+@pytest.mark.sample(2)
 def test_p1_p5_a_snapshot_of_a_table_that_comes_later(world):
     """For this table alone, once."""
     world.sections = {"snapshot": "initial"}
@@ -511,6 +521,7 @@ def test_p1_p5_a_snapshot_of_a_table_that_comes_later(world):
     assert len(again) == len(snapshot)
 
 
+@pytest.mark.long
 def test_p5_a_snapshot_of_a_later_table_that_is_killed_goes_on(
         walpost, database, kafka, topics, directory):
     """Exactly once: behind the last committed row."""
@@ -539,6 +550,7 @@ def test_p5_a_snapshot_of_a_later_table_that_is_killed_goes_on(
     assert world.committed() == sent + _MANY + _BETWEEN
 
 
+@pytest.mark.long
 def test_rows_of_a_partition_before_it_was_attached_are_counted(
         walpost, database, kafka, topics, directory):
     """Also if walpost has passed over them as rows of another table."""
@@ -569,6 +581,7 @@ def test_rows_of_a_partition_before_it_was_attached_are_counted(
     wait_until(lambda: not world.missing(), "everything in Kafka", 20)
 
 
+@pytest.mark.long
 def test_p9_an_outbox_under_a_partitioned_root(
         walpost, database, kafka, topics, directory):
     """Its rows are sent under the name of the root, which is another table."""
@@ -613,6 +626,7 @@ _STANDBYS = pairs(
 @pytest.mark.parametrize(
     "case", _STANDBYS, ids=str)
 @pytest.mark.sample(5)
+@pytest.mark.long
 def test_p1_p9_a_standby_with_the_new_configuration_takes_over(world):
     """And gives the slot back to one with the old configuration."""
     world.make("push")

@@ -6,6 +6,8 @@ too many stops the flow loudly, or goes where `on_error` says.
 
 import re
 
+import pytest
+
 from harness import KafkaReader, wait_until
 from harness.paths import REPOSITORY
 
@@ -55,6 +57,7 @@ def test_p8_a_topic_too_many_stops_the_flow_until_the_limit_is_raised(
     database.wait_confirmed(relay.slot)
 
 
+@pytest.mark.long
 def test_p8_a_topic_too_many_goes_to_the_dead_letters_and_the_others_go_on(
         walpost, database, kafka, outbox, topics):
     assert outbox
@@ -90,6 +93,7 @@ def test_p8_a_topic_too_many_goes_to_the_dead_letters_and_the_others_go_on(
         assert _has_record(kafka, f"{topics}tenant{number}"), number
 
 
+@pytest.mark.long
 def test_keys_that_are_parked_are_warned_of_near_their_limit(
         walpost, database, kafka, outbox, topics):
     assert outbox

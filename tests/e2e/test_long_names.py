@@ -68,6 +68,7 @@ def test_p9_a_standby_takes_over_and_gives_back(walpost, shop, kafka, topics,
 
 
 @pytest.mark.parametrize("length", [60, *long_only(55, 63)])
+@pytest.mark.long
 def test_a_dead_predecessor_is_ended(walpost, shop, kafka, topics, length):
     outbox = Outbox(shop, topics)
     relay = walpost(shop, kafka, topics, postgres={
@@ -84,6 +85,7 @@ def test_a_dead_predecessor_is_ended(walpost, shop, kafka, topics, length):
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_slots_with_one_beginning_are_two(walpost, shop, kafka, topics):
     """An instance of the one is no standby for the other."""
     outbox = Outbox(shop, topics)
@@ -104,6 +106,7 @@ def test_slots_with_one_beginning_are_two(walpost, shop, kafka, topics):
 
 
 @pytest.mark.parametrize("length", [58, 60, 63])
+@pytest.mark.sample(3)
 def test_a_long_slot_has_a_guard_of_its_own(walpost, shop, kafka, topics,
                                             length):
     outbox = Outbox(shop, topics)
@@ -124,6 +127,7 @@ def test_a_long_slot_has_a_guard_of_its_own(walpost, shop, kafka, topics,
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_the_slot_itself_is_no_guard(walpost, shop, kafka, topics):
     """'<slot>_guard' in a place where the server cuts it is the slot."""
     Outbox(shop, topics)
@@ -141,6 +145,7 @@ def test_the_slot_itself_is_no_guard(walpost, shop, kafka, topics):
      "checkpoint.table"),
     ({"parking": {"table": "s" * 64 + ".parked"}}, "parking.table"),
 ])
+@pytest.mark.sample(4)
 def test_a_name_that_does_not_fit_is_refused(walpost, database, kafka, topics,
                                              sections, key):
     said = walpost(database, kafka, topics, **sections).verb("check")

@@ -112,6 +112,7 @@ def test_p10_a_log_that_nobody_reads(walpost, database, kafka, outbox, topics,
 
 
 @pytest.mark.parametrize("log", ["json", *long_only("text")])
+@pytest.mark.long
 def test_p10_sighup_before_a_full_log(walpost, database, kafka, outbox, topics,
                                       unread_pipe, log):
     relay = walpost(database, kafka, topics,
@@ -130,6 +131,7 @@ def test_p10_sighup_before_a_full_log(walpost, database, kafka, outbox, topics,
     _ends_in_time(relay)
 
 
+@pytest.mark.long
 def test_p10_sighup_and_a_file_that_hangs(walpost, database, kafka, outbox,
                                           topics):
     relay = walpost(database, kafka, topics).run()
@@ -150,6 +152,7 @@ def test_p10_sighup_and_a_file_that_hangs(walpost, database, kafka, outbox,
     _ends_in_time(relay)
 
 
+@pytest.mark.long
 def test_sighup_while_an_earlier_one_is_under_way(walpost, database, kafka,
                                                   outbox, topics):
     """What changed after the earlier one had begun to read is taken up, too."""
@@ -171,6 +174,7 @@ def test_sighup_while_an_earlier_one_is_under_way(walpost, database, kafka,
     _ends_in_time(relay)
 
 
+@pytest.mark.long
 def test_sighup_and_a_file_without_an_end(walpost, database, kafka, outbox,
                                           topics):
     # pylint: disable=unused-argument
@@ -193,6 +197,7 @@ def test_p10_sigterm_before_a_full_log(walpost, database, kafka, outbox,
     _ends_in_time(relay, 5)
 
 
+@pytest.mark.long
 def test_the_log_as_json(walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics, log={"format": "json"}).run()
     outbox.insert("order", "order-1")
@@ -204,6 +209,7 @@ def test_the_log_as_json(walpost, database, kafka, outbox, topics):
     assert {line["level"] for line in lines} <= {"info", "warning"}
 
 
+@pytest.mark.long
 def test_a_failure_is_logged_as_json_too(walpost, database, kafka, topics):
     relay = walpost(database, kafka, topics, log={"format": "json"},
                     outbox={"tables": [{"name": "public.missing"}]})
@@ -213,6 +219,7 @@ def test_a_failure_is_logged_as_json_too(walpost, database, kafka, topics):
     assert last["level"] == "error" and "public.missing" in last["message"]
 
 
+@pytest.mark.long
 def test_p10_name_servers_are_silent_when_it_starts(walpost, database, kafka,
                                                     outbox, topics, held):
     relay = walpost(database, kafka, topics, env=held.env,
@@ -248,6 +255,7 @@ def test_p10_name_servers_fall_silent_in_mid_stream(
 
 
 @pytest.mark.parametrize("server", ["both", *long_only("postgres", "kafka")])
+@pytest.mark.long
 def test_p10_sigterm_before_silent_name_servers(walpost, database, kafka,
                                                 topics, held, server):
     sections = {}
@@ -263,6 +271,7 @@ def test_p10_sigterm_before_silent_name_servers(walpost, database, kafka,
     _ends_in_time(relay)
 
 
+@pytest.mark.long
 def test_p10_a_poller_before_silent_name_servers(walpost, database, kafka,
                                                  topics, held):
     polled = PolledOutbox(database)
@@ -288,6 +297,7 @@ def test_p10_a_poller_before_silent_name_servers(walpost, database, kafka,
 
 
 @pytest.mark.parametrize("end", ["healed", "sigterm"])
+@pytest.mark.long
 def test_p10_a_file_that_the_conninfo_names_hangs(
         walpost, database, kafka, outbox, topics, directory, end):
     """As one on a network share may."""

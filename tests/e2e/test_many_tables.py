@@ -77,6 +77,7 @@ def test_a_thousand_tables_start_behind_a_slow_network(
     assert time.monotonic() - changed < _REACTION_S
 
 
+@pytest.mark.long
 def test_init_and_check_name_each_of_them(
         walpost, postgres, database, kafka, topics, outbox, proxy_of):
     _make_tables(database, _TABLES)
@@ -91,6 +92,7 @@ def test_init_and_check_name_each_of_them(
     assert check.stdout.count("is published, and its columns fit") == _TABLES
 
 
+@pytest.mark.long
 def test_a_table_that_cannot_be_read_says_so_as_if_it_were_the_only_one(
         walpost, database, kafka, topics, outbox):
     """Its count fails; those before and behind it are counted."""

@@ -37,6 +37,7 @@ def test_json_message_becomes_a_record(walpost, database, kafka, reader,
                               ("walpost-position", record.position.encode()))
 
 
+@pytest.mark.long
 def test_members_may_have_other_names(walpost, database, kafka, reader, topics,
                                       emit):
     walpost(database, kafka, topics, outbox={"messages": {
@@ -109,6 +110,7 @@ def test_messages_and_rows_share_one_order(walpost, database, kafka, outbox,
     ('{"payload": 1}', "aggregate_type"),
     ("{}", "payload"),
 ])
+@pytest.mark.sample(3)
 def test_p8_message_that_does_not_parse_stops_the_stream(
         walpost, database, kafka, reader, topics, emit, content, word):
     relay = walpost(database, kafka, topics,

@@ -116,6 +116,7 @@ def _filled(thing, words):
 
 @pytest.mark.parametrize("place", MISTAKES, ids=lambda row: row.name,
                          indirect=True)
+@pytest.mark.sample(4)
 def test_the_answer_names_the_cause_and_the_remedy(place, directory, walpost):
     mistake, words = place
     for name, text in mistake.files.items():

@@ -82,6 +82,7 @@ def test_released_events_go_out(walpost, database, behind, modest, topics, verb)
 
 
 @pytest.mark.sample(2)
+@pytest.mark.long
 def test_isolated_events_go_out(walpost, database, behind, modest, topics):
     broker, _ = behind
     broker.create_topic(topics + "order", 2)
@@ -97,6 +98,7 @@ def test_isolated_events_go_out(walpost, database, behind, modest, topics):
                lambda: f"no isolated topic\n{relay.log()}", 60)
 
 
+@pytest.mark.long
 def test_check_names_what_cannot_be_noticed(walpost, database, behind, modest,
                                             topics, request):
     broker, _ = behind
@@ -111,6 +113,7 @@ def test_check_names_what_cannot_be_noticed(walpost, database, behind, modest,
         DESCRIBE_CONFIGS in its.get("without", ())), said.stdout
 
 
+@pytest.mark.long
 def test_the_reason_says_that_a_cluster_id_is_withheld(walpost, database,
                                                        behind, topics):
     broker, _ = behind

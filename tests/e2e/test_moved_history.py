@@ -48,6 +48,7 @@ def test_partitions_were_added(walpost, database, kafka, outbox, topics):
     assert code == 0 and set(found) == {"moved_key"}, found
 
 
+@pytest.mark.long
 def test_a_key_that_comes_back_is_an_error(walpost, database, kafka, outbox,
                                            topics):
     """Another producer, or a partitioner that was changed and changed back."""
@@ -77,6 +78,7 @@ create table outbox (id bigint generated always as identity, created_at
 create table outbox_default partition of outbox default;
 """
 @pytest.mark.parametrize("published", ["for table outbox", "for all tables"])
+@pytest.mark.sample(2)
 def test_rows_that_move_into_a_new_partition_are_not_sent_again(
         walpost, database, kafka, topics, published):
     database.execute(_PARTITIONED)

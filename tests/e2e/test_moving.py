@@ -212,6 +212,7 @@ _FRESH = [pytest.param(case, id=str(case)) for case in pairs(always=[
 
 @pytest.mark.parametrize("move", _CASES, indirect=True)
 @pytest.mark.sample(4)
+@pytest.mark.long
 def test_p1_consumers_that_do_as_recover_says_lose_nothing(move):
     """Some rows were not sent before the move."""
     pending = _write(move.outbox, "pending", 7)
@@ -232,6 +233,7 @@ def test_p1_consumers_that_do_as_recover_says_lose_nothing(move):
 
 @pytest.mark.parametrize("move", _FRESH, indirect=True)
 @pytest.mark.sample(4)
+@pytest.mark.long
 def test_p1_consumers_that_do_as_init_says_lose_nothing(move):
     """Everything was sent before the move, so nothing has to be looked for."""
     move.carry_out()
@@ -264,6 +266,7 @@ def _page_commands():
 
 
 @pytest.mark.parametrize("major", [None, 17])
+@pytest.mark.sample(2)
 def test_the_commands_of_the_page(walpost, server, kafka, topics, directory,
                                   major):
     """From major 15, or the one under test, to another server."""
@@ -286,6 +289,7 @@ def test_the_commands_of_the_page(walpost, server, kafka, topics, directory,
     move.finish()
 
 
+@pytest.mark.long
 def test_a_slot_that_has_moved_with_its_server(walpost, server, kafka, topics,
                                                directory):
     """As pg_upgrade does it from 17 on: --accept sends what the slot has, also
@@ -317,6 +321,7 @@ def test_a_slot_that_has_moved_with_its_server(walpost, server, kafka, topics,
 
 @pytest.mark.parametrize("gap", ["server_behind", "timeline_diverged"])
 @pytest.mark.sample(2)
+@pytest.mark.long
 def test_positions_that_go_back_on_the_same_server(
         walpost, server, kafka, topics, directory, gap):
     """A backup is put back: lower LSNs, or the timeline before a promotion."""

@@ -152,6 +152,7 @@ def test_each_verb_works(make, named, kafka, topics):
     relay.run()
 
 
+@pytest.mark.long
 def test_each_statement_can_be_pasted(make, named):
     """What a role without a right is told; as long as it is told something."""
     _ok(make(), "init")

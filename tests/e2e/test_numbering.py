@@ -61,7 +61,7 @@ def _numbers(kafka, topic, begins=None):
     ("postgres", {"tables": _BOTH}, {"tables": _BOTH[:1]}),
 ], ids=["a table less", "a table more", "no messages any more", "in a table"],
     indirect=["checkpoint"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_p1_the_whole_transaction_is_sent_again(
         walpost, database, kafka, outbox, topics, checkpoint, first, then):
     _killed_amid(walpost, database, kafka, topics, checkpoint, first)
@@ -87,6 +87,7 @@ def test_p1_the_whole_transaction_is_sent_again(
     assert again <= sum(ends.values()) + _ROWS + 2
 
 
+@pytest.mark.long
 def test_p5_a_changed_publication_or_mapping_changes_no_ordinal(
         walpost, database, kafka, outbox, topics, checkpoint):
     """The server decodes with the publication of then."""

@@ -66,6 +66,7 @@ def test_casts_are_not_what_is_sent(walpost, database, kafka, topics):
     assert (again.id, again.key) == ("A1      ", b"10.0.0.1")
 
 
+@pytest.mark.long
 def test_a_lost_row_is_still_found(walpost, database, kafka, topics):
     database.execute(_CASE)
     relay = _publish(walpost, database, kafka, topics, _ROWS,
@@ -99,7 +100,7 @@ _IDS = {
 
 
 @pytest.mark.parametrize("kind", _IDS)
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 def test_odd_ids(walpost, database, kafka, topics, directory, kind):
     """Each is found by verify, and by replay --ids as it was sent."""
     id_type, values = _IDS[kind]
@@ -124,6 +125,7 @@ def test_odd_ids(walpost, database, kafka, topics, directory, kind):
                 words, text, said.stdout + said.stderr)
 
 
+@pytest.mark.long
 def test_topics_that_differ_in_case_only(walpost, database, kafka, topics):
     database.execute(
         "create extension citext; create table outbox (n bigint generated "
@@ -139,6 +141,7 @@ def test_topics_that_differ_in_case_only(walpost, database, kafka, topics):
 
 
 @pytest.mark.parametrize("value, topic", [("ÄB", "ab"), ("İx", "x")])
+@pytest.mark.long
 def test_lower_is_of_ascii(walpost, database, kafka, topics, value, topic):
     """SQL's lower() knows more letters; the relay's makes illegal names of
     them, which replace: takes out."""

@@ -132,6 +132,7 @@ def test_only_own_transactions_are_published(walpost, database, kafka, outbox,
     assert _verify(relay, 0)[0] == {"other_origin": 3, "not_in_table": 1}
 
 
+@pytest.mark.long
 def test_by_default_all_are_published(walpost, database, kafka, outbox, topics,
                                       peer):
     relay = walpost(database, kafka, topics).run()
@@ -143,6 +144,7 @@ def test_by_default_all_are_published(walpost, database, kafka, outbox, topics,
 
 
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+@pytest.mark.sample(2)
 def test_a_large_transaction_and_a_restart_in_it(walpost, database, kafka,
                                                  outbox, topics, peer,
                                                  guarantee):
@@ -170,6 +172,7 @@ def test_a_large_transaction_and_a_restart_in_it(walpost, database, kafka,
     assert relay.peak_memory_bytes() < 200 << 20
 
 
+@pytest.mark.long
 def test_a_changed_setting_holds_from_the_confirmed_place_on(
         walpost, database, kafka, outbox, topics, peer):
     relay = walpost(database, kafka, topics).run()
@@ -191,6 +194,7 @@ def test_a_changed_setting_holds_from_the_confirmed_place_on(
     assert _ids(kafka, topics) == sorted([any_one, later])
 
 
+@pytest.mark.long
 def test_an_origin_that_was_dropped_meanwhile(walpost, database, kafka, outbox,
                                               topics):
     relay = walpost(database, kafka, topics, **_NONE).run()
@@ -205,6 +209,7 @@ def test_an_origin_that_was_dropped_meanwhile(walpost, database, kafka, outbox,
     assert _ids(kafka, topics) == [own]
 
 
+@pytest.mark.long
 def test_other_readers_of_the_wal(walpost, database, kafka, outbox, topics,
                                   peer):
     relay = walpost(database, kafka, topics, replay={"window": "16MiB"},
@@ -231,6 +236,7 @@ def test_other_readers_of_the_wal(walpost, database, kafka, outbox, topics,
     assert _ids(kafka, "again." + topics) == sorted(ids)
 
 
+@pytest.mark.long
 def test_two_nodes_that_replicate_to_each_other(walpost, own_postgres, kafka,
                                                 directory, topics):
     """A subscription's origin is one, also that of its first copy."""
@@ -262,6 +268,7 @@ def test_two_nodes_that_replicate_to_each_other(walpost, own_postgres, kafka,
 
 # ---- Readers of the table.
 
+@pytest.mark.long
 def test_verify_without_the_origins_of_rows(walpost, forgetful, kafka, topics):
     database = forgetful.create_database()
     outbox = Outbox(database, topics)
@@ -295,6 +302,7 @@ def test_verify_without_the_origins_of_rows(walpost, forgetful, kafka, topics):
     assert found == {"other_origin": 1, "not_in_table": 1} and not notes
 
 
+@pytest.mark.long
 def test_an_update_hides_the_origin(walpost, database, kafka, outbox, topics,
                                     peer):
     """A row of this server that a peer has updated was not replicated."""
@@ -328,6 +336,7 @@ def test_the_snapshot_publishes_own_rows(walpost, database, kafka, outbox,
     assert _verify(relay, 0)[0]["other_origin"] == 1
 
 
+@pytest.mark.long
 def test_the_snapshot_does_not_guess(walpost, forgetful, kafka, topics):
     database = forgetful.create_database()
     outbox = Outbox(database, topics)
@@ -383,6 +392,7 @@ def test_replay_and_recover_publish_own_rows(walpost, database, kafka, outbox,
     assert _ids(kafka, topics) == sorted([lost, copy])
 
 
+@pytest.mark.long
 def test_replay_and_recover_do_not_guess(walpost, forgetful, kafka, topics):
     database = forgetful.create_database()
     outbox = Outbox(database, topics)
@@ -408,6 +418,7 @@ def test_replay_and_recover_do_not_guess(walpost, forgetful, kafka, topics):
 
 
 @pytest.mark.parametrize("tracks", ["on", "off"])
+@pytest.mark.sample(2)
 def test_p11_prune_deletes_what_is_known(walpost, directory, kafka, topics,
                                          tracks):
     server = Postgres(directory / "server",
@@ -459,6 +470,7 @@ def _block(beginning):
 
 
 @pytest.mark.parametrize("origin", ["none", "any"])
+@pytest.mark.long
 def test_rows_that_move_under_an_origin_are_not_sent_again(
         walpost, own_postgres, kafka, topics, origin):
     """Case 16, as the role that the documentation names."""
@@ -493,6 +505,7 @@ def test_rows_that_move_under_an_origin_are_not_sent_again(
         assert _verify(relay, 0)[0] == {"duplicates": 200}
 
 
+@pytest.mark.long
 def test_a_moved_row_that_was_lost_is_missing(walpost, database, kafka, outbox,
                                               topics):
     """Its origin does not excuse it: it was written here."""

@@ -47,7 +47,7 @@ class At:
 
 
 @pytest.mark.parametrize("way", ["closed", "silent", "name"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_check_names_the_address_that_a_broker_gives(
         walpost, database, advertised, topics, way):
     bootstrap, address = advertised[way]
@@ -63,6 +63,7 @@ def test_check_names_the_address_that_a_broker_gives(
 
 
 @pytest.mark.parametrize("way", ["closed", "silent", "name"])
+@pytest.mark.long
 def test_readyz_names_the_address_that_a_broker_gives(
         walpost, database, advertised, topics, way):
     bootstrap, address = advertised[way]
@@ -78,6 +79,7 @@ def test_readyz_names_the_address_that_a_broker_gives(
     wait_until(names_it, lambda: f"the address: {relay.get('/readyz')}", 40)
 
 
+@pytest.mark.long
 def test_check_names_one_address_of_three(walpost, database, kafka_cluster,
                                           topics):
     """Two of the three addresses that the brokers give lead to them."""
@@ -97,6 +99,7 @@ def test_check_names_one_address_of_three(walpost, database, kafka_cluster,
     assert "rights" not in said.stdout, said.stdout
 
 
+@pytest.mark.long
 def test_the_topic_in_the_way_is_named(walpost, database, kafka, topics):
     outbox = Outbox(database, topics)
     relay = walpost(database, kafka, topics).run()
@@ -144,6 +147,7 @@ _CHANGES = {
 @pytest.mark.parametrize("partitioned", [False, True],
                          ids=["table", "partition"])
 @pytest.mark.parametrize("change", list(_CHANGES))
+@pytest.mark.sample(6)
 def test_check_names_the_replica_identity_before(
         walpost, database, kafka, topics, change, partitioned):
     table = _OUTBOX
@@ -172,6 +176,7 @@ def test_check_names_the_replica_identity_before(
     assert "replica identity" not in relay.verb("check").stdout
 
 
+@pytest.mark.long
 def test_nothing_is_said_of_a_table_with_an_identity(walpost, database, kafka,
                                                      topics):
     database.execute(_OUTBOX + "alter table outbox add primary key (id);"
@@ -182,6 +187,7 @@ def test_nothing_is_said_of_a_table_with_an_identity(walpost, database, kafka,
     assert "replica identity" not in relay.verb("check").stdout
 
 
+@pytest.mark.long
 def test_check_names_tables_of_others_before(walpost, database, kafka, topics):
     """A publication FOR ALL TABLES has the tables of extensions, too."""
     Outbox(database, topics)
@@ -208,6 +214,7 @@ def test_check_names_tables_of_others_before(walpost, database, kafka, topics):
     assert "replica identity" not in relay.verb("check").stdout
 
 
+@pytest.mark.long
 def test_a_table_of_others_is_no_trouble_of_the_stream(walpost, database, kafka,
                                                        topics):
     """walpost looks at the publication every 2 s, and sees the new table."""
@@ -225,6 +232,7 @@ def test_a_table_of_others_is_no_trouble_of_the_stream(walpost, database, kafka,
     database.wait_confirmed(relay.slot)
 
 
+@pytest.mark.long
 def test_the_failure_of_prune_names_the_remedy(walpost, database, kafka,
                                                topics):
     database.execute(_OUTBOX + "create publication walpost for all tables;")

@@ -138,6 +138,7 @@ def test_a_restart_knows_which_keys_are_parked(
     _wait_free(relay)
 
 
+@pytest.mark.long
 def test_p8_a_key_that_was_parked_before_a_restart_makes_room(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics, parking={"max_keys": 1},
@@ -170,6 +171,7 @@ def test_p8_a_missing_topic_holds_up_no_other_release(
 
 
 @pytest.mark.parametrize("action", ["skip", "dead_letter"])
+@pytest.mark.sample(2)
 def test_p11_what_is_released_is_sent_or_dead(
         relay, database, outbox, action):
     """Whatever on_error says by now."""
@@ -183,6 +185,7 @@ def test_p11_what_is_released_is_sent_or_dead(
     assert said.returncode == 1 and "1 dead again" in said.stdout, said.stdout
 
 
+@pytest.mark.long
 def test_10_000_dead_events_are_decided_about_at_once(
         walpost, database, kafka, outbox, topics):
     assert outbox
@@ -227,6 +230,7 @@ def test_p3_tables_that_may_share_a_topic_share_their_keys(
     assert len(_parked(relay, "--all")) == 2
 
 
+@pytest.mark.long
 def test_keys_stay_parked_although_nothing_is_parked_any_more(
         relay, database, kafka, outbox, topics):
     """on_error was changed while walpost was down."""
@@ -244,6 +248,7 @@ def test_keys_stay_parked_although_nothing_is_parked_any_more(
     _wait_values(kafka, topics, [2, 3])
 
 
+@pytest.mark.long
 def test_it_says_how_it_is_doing(relay, database, outbox):
     outbox.insert("order", "k1", "1", headers=_BAD)
     outbox.insert("order", "k1", "2")
@@ -262,6 +267,7 @@ def test_it_says_how_it_is_doing(relay, database, outbox):
     assert relay.get("/readyz") == (200, "streaming\n")
 
 
+@pytest.mark.long
 def test_p8_the_flow_stops_before_an_event_without_a_key(
         relay, database, outbox):
     outbox.insert("order", None, "1", headers=_BAD)
@@ -288,6 +294,7 @@ def test_p8_the_flow_stops_before_one_key_too_many(
     assert {entry["key"] for entry in _parked(relay)} == {"k2", "k3"}
 
 
+@pytest.mark.long
 def test_values_that_are_no_text_survive(walpost, database, kafka, topics):
     """Keys, payloads and headers of any bytes, in a database of any kind."""
     database.execute(
@@ -354,6 +361,7 @@ def test_p11_what_is_parked_is_never_clean(relay, database, kafka, outbox,
     assert code == 1 and found["discarded"] == 1 and "missing" not in found
 
 
+@pytest.mark.long
 def test_p9_recover_leaves_parked_events_to_their_operator(
         relay, database, kafka, outbox, topics):
     outbox.insert("order", "k1", "1", headers=_BAD, sequence=1)
@@ -374,6 +382,7 @@ def test_p9_recover_leaves_parked_events_to_their_operator(
     assert _of_key(kafka, topics, "k1") == [2, 4]
 
 
+@pytest.mark.long
 def test_p9_nothing_is_released_into_another_kafka(
         walpost, database, kafka, strict_kafka, outbox, topics):
     relay = walpost(database, kafka, topics,
@@ -393,6 +402,7 @@ def test_p9_nothing_is_released_into_another_kafka(
         "discarded", "waiting"]
 
 
+@pytest.mark.long
 def test_bad_input_moves_nothing(relay, database, outbox):
     outbox.insert("order", "k1", "1", headers=_BAD)
     database.wait_confirmed(database.name)
@@ -420,6 +430,7 @@ def test_bad_input_moves_nothing(relay, database, outbox):
      "the row would be deleted"),
     ({"parking": {"max_keys": 0}}, "max_keys"),
 ])
+@pytest.mark.sample(4)
 def test_configurations_that_cannot_park_are_refused(
         walpost, database, kafka, topics, sections, remedy):
     relay = walpost(database, kafka, topics, **{

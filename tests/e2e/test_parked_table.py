@@ -52,6 +52,7 @@ def _accept(relay):
     loss=list(_LOSSES), seen_by=["active", "standby", "restart", "kill",
                                  "restart-without-park"],
     guarantee=["at_least_once", "exactly_once"]), ids=str)
+@pytest.mark.sample(3)
 def test_p3_p9_it_is_not_made_again(make, database, kafka, outbox, topics,
                                     case):
     harm, repair = _LOSSES[case["loss"]]
@@ -132,6 +133,7 @@ def test_p9_an_operator_goes_on_without_it(make, database, kafka, outbox,
     assert relay.verb("verify").returncode == 1, "it names the lost row"
 
 
+@pytest.mark.long
 def test_p9_a_table_that_nothing_needs_is_given_up(make, database, outbox):
     relay = make().run()
     outbox.insert("order", "k", "1", headers=_BAD)
@@ -146,6 +148,7 @@ def test_p9_a_table_that_nothing_needs_is_given_up(make, database, outbox):
     assert database.value("select to_regclass('walpost_parked') is null")
 
 
+@pytest.mark.long
 def test_p9_another_name_does_not_forget_what_is_parked(make, database, kafka,
                                                        outbox, topics):
     relay = make().run()
@@ -178,6 +181,7 @@ def test_p9_another_name_does_not_forget_what_is_parked(make, database, kafka,
                "the table of the new name")
 
 
+@pytest.mark.long
 def test_p3_each_take_over_looks_into_the_table(make, database, kafka, outbox,
                                                topics):
     """Rolling out `park`: the old configuration has the slot, then the new one
@@ -210,6 +214,7 @@ def test_p3_each_take_over_looks_into_the_table(make, database, kafka, outbox,
     ("create view walpost_parked as select 1", "is not a table"),
     ("create table walpost_parked (id int)", "is not one of parked events"),
 ])
+@pytest.mark.sample(3)
 def test_p1_a_table_that_may_lose_rows_is_refused(make, database, outbox, harm,
                                                   remedy):
     relay = make()
@@ -243,6 +248,7 @@ def test_p1_a_table_that_may_lose_rows_is_refused(make, database, outbox, harm,
     "function gone()",
     "create rule gone as on insert to walpost_parked do instead nothing",
 ], ids=["before", "after", "rule"])
+@pytest.mark.sample(3)
 def test_p1_what_is_stored_is_read_back(make, database, kafka, outbox, topics,
                                         harm):
     relay = make().run()
@@ -317,6 +323,7 @@ def _narrow(kafka, topics, limit):
     unless=lambda case: case["lost"] == "DELETE" and
     case["sent"] == "letter"), ids=str)
 @pytest.mark.sample(2)
+@pytest.mark.long
 def test_p5_what_cannot_be_marked_is_not_sent_again_and_again(
         make, database, kafka, outbox, topics, case):
     """The role loses a right on the table, or a trigger rejects the mark; an

@@ -93,6 +93,7 @@ _SAMPLE = [
 @pytest.mark.parametrize("case", pairs(
     _SAMPLE, trouble=list(_TROUBLES), action=["park", "dead_letter"],
     guarantee=["at_least_once", "exactly_once"]), ids=str)
+@pytest.mark.sample(2)
 def test_p10_the_table_is_named_and_not_kafka(walpost, own_database, kafka,
                                               topics, case):
     database, outbox = own_database, Outbox(own_database, topics)

@@ -67,6 +67,7 @@ def test_each_record_is_in_the_partition_of_its_row(
 @pytest.mark.parametrize("bad", ["null", "beyond", *long_only(
     "negative", "large")])
 @pytest.mark.parametrize("is_first", [True, False], ids=["first", "later"])
+@pytest.mark.sample(4)
 def test_p8_what_is_not_a_partition_is_set_aside(
         walpost, database, kafka, outbox, topics, bad, is_first):
     assert outbox
@@ -92,6 +93,7 @@ def test_p8_what_is_not_a_partition_is_set_aside(
     _wait_places(kafka, topics + "order", {lost: _PARTITIONS}, relay)
 
 
+@pytest.mark.long
 def test_partitions_that_are_added_are_used(walpost, database, kafka, outbox,
                                             topics):
     assert outbox
@@ -105,6 +107,7 @@ def test_partitions_that_are_added_are_used(walpost, database, kafka, outbox,
     assert relay.get("/readyz")[1] == "streaming\n"
 
 
+@pytest.mark.long
 def test_the_rows_of_the_table_have_the_same_partition(
         walpost, database, kafka, outbox, topics):
     assert outbox
@@ -136,6 +139,7 @@ def test_polled_rows_have_the_same_partition(walpost, database, kafka, outbox,
     _wait_places(kafka, topics + "order", wanted, relay)
 
 
+@pytest.mark.long
 def test_check_rejects_a_column_that_is_not_an_integer(
         walpost, database, kafka, outbox, topics):
     assert outbox

@@ -96,6 +96,7 @@ def test_p1_p2_p3_p5_events_wait_while_paused_and_go_on_from_there(
 
 
 @pytest.mark.parametrize("end", ["kill", "stop"])
+@pytest.mark.sample(2)
 def test_p1_it_stays_paused_over_a_restart(end, walpost, database, kafka,
                                            outbox, topics):
     relay = walpost(database, kafka, topics).run()
@@ -118,6 +119,7 @@ def test_p1_it_stays_paused_over_a_restart(end, walpost, database, kafka,
 
 @pytest.mark.parametrize("snapshot", [False, True],
                          ids=["stream", "snapshot"])
+@pytest.mark.long
 def test_a_first_start_while_paused_sends_nothing(
         snapshot, walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics,
@@ -158,6 +160,7 @@ def test_p1_p3_a_standby_that_takes_over_is_paused(walpost, database, kafka,
     judge(outbox, kafka, second, takeover=True)
 
 
+@pytest.mark.long
 def test_p9_a_gap_is_shown_over_the_pause(walpost, database, kafka, outbox,
                                           topics):
     relay = walpost(database, kafka, topics).run()
@@ -175,6 +178,7 @@ def test_p9_a_gap_is_shown_over_the_pause(walpost, database, kafka, outbox,
 
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
 @pytest.mark.sample(2)
+@pytest.mark.long
 def test_p10_a_shutdown_of_postgres_is_not_held_up(
         mode, walpost, own_postgres, own_database, kafka, topics):
     outbox = Outbox(own_database, topics)
@@ -195,6 +199,7 @@ def test_p10_a_shutdown_of_postgres_is_not_held_up(
     judge(outbox, kafka, relay)
 
 
+@pytest.mark.long
 def test_who_does_not_own_the_publication_gets_the_sql(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics).run()
@@ -221,6 +226,7 @@ def test_who_does_not_own_the_publication_gets_the_sql(
     database.execute(f"drop owned by {role}; drop role {role}")
 
 
+@pytest.mark.long
 def test_a_record_that_vanishes_or_is_not_seen_does_not_resume(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics).run()
@@ -303,7 +309,7 @@ def _polled(strategy, database):
 
 
 @pytest.mark.parametrize("strategy", ["claim", "locks", "delete", "cursor"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_p3_p5_polled_rows_wait_in_their_table(strategy, walpost, database,
                                                kafka, topics, reader):
     sections, table, insert, expected = _polled(strategy, database)
@@ -328,6 +334,7 @@ def test_p3_p5_polled_rows_wait_in_their_table(strategy, walpost, database,
     assert_delivered(database.execute(expected), reader.read_all(topics))
 
 
+@pytest.mark.long
 def test_parked_events_are_not_released_while_paused(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics, on_error={

@@ -112,12 +112,14 @@ def test_wrong_passwords(planted):
 
 @pytest.mark.parametrize("wrong", [
     {"headers": "[1]"}, {"type": "x", "headers": '"planted-in-headers"'}])
+@pytest.mark.long
 def test_an_event_that_cannot_be_delivered(planted, database, outbox, wrong):
     relay = planted().run()
     outbox.insert("order", "order-1", payload=outbox.payload, **wrong)
     relay.wait_unready("cannot be delivered")
 
 
+@pytest.mark.long
 def test_a_record_that_is_too_large(planted, outbox):
     relay = planted().run()
     outbox.insert("order", "order-1",
@@ -125,6 +127,7 @@ def test_a_record_that_is_too_large(planted, outbox):
     relay.wait_unready("cannot be delivered|too large")
 
 
+@pytest.mark.long
 def test_a_row_that_cannot_be_marked(planted, database, outbox):
     """Postgres quotes the whole row in the detail of its error."""
     database.execute("alter table outbox add check (published_at is null)")

@@ -112,6 +112,7 @@ def test_an_earlier_row_that_is_refused_holds_up_its_aggregate_alone(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_a_row_that_was_given_up_no_longer_holds_up_its_aggregate(
         polled, walpost, database, kafka, topics, reader):
     walpost(database, kafka, topics,
@@ -174,6 +175,7 @@ def test_rows_of_a_crashed_poller_come_back_when_the_lease_ends(
     _deliver(polled, reader, topics)
 
 
+@pytest.mark.long
 def test_a_frozen_poller_is_replaced_after_its_lease(
         polled, walpost, database, kafka, topics, reader):
     first = walpost(database, kafka, topics,
@@ -194,6 +196,7 @@ def test_a_frozen_poller_is_replaced_after_its_lease(
     _deliver(polled, reader, topics)
 
 
+@pytest.mark.long
 def test_a_lease_is_renewed_while_kafka_stalls(
         database, walpost, own_kafka, topics):
     polled = PolledOutbox(database)
@@ -225,6 +228,7 @@ def test_a_lease_is_renewed_while_kafka_stalls(
     _deliver(polled, KafkaReader(own_kafka.bootstrap), topics)
 
 
+@pytest.mark.long
 def test_a_stall_before_the_first_acknowledgement_leaves_the_rows_alone(
         database, walpost, own_kafka, topics):
     polled = PolledOutbox(database)
@@ -247,6 +251,7 @@ def test_a_stall_before_the_first_acknowledgement_leaves_the_rows_alone(
     _deliver(polled, KafkaReader(own_kafka.bootstrap), topics)
 
 
+@pytest.mark.long
 def test_records_are_called_back_when_a_lease_cannot_be_renewed(
         own_postgres, walpost, own_kafka, topics, proxy_of):
     database = own_postgres.create_database()
@@ -295,6 +300,7 @@ def test_an_outage_of_kafka_costs_no_attempt(
 
 
 @pytest.mark.parametrize("strategy", ["claim", *long_only("delete")])
+@pytest.mark.long
 def test_a_transaction_is_rolled_back_when_kafka_does_not_acknowledge(
         database, walpost, own_kafka, topics, strategy):
     """Rows that locks hold: an outage of Kafka must not hold back vacuum."""
@@ -333,6 +339,7 @@ def test_a_transaction_is_rolled_back_when_kafka_does_not_acknowledge(
     assert len(ids) == 200
 
 
+@pytest.mark.long
 def test_delete_keeps_the_order_with_two_pollers(
         database, walpost, kafka, topics, reader):
     database.execute(
@@ -370,6 +377,7 @@ def test_a_notification_wakes_the_poller(
     assert len(reader.read(topics + "order")) == 15
 
 
+@pytest.mark.long
 def test_without_its_trigger_the_interval_is_the_safety_net(
         polled, walpost, database, kafka, topics, reader):
     walpost(database, kafka, topics,
@@ -380,6 +388,7 @@ def test_without_its_trigger_the_interval_is_the_safety_net(
     assert len(reader.read(topics + "order")) == 15
 
 
+@pytest.mark.long
 def test_a_lost_connection_is_made_again(
         polled, walpost, database, kafka, topics, reader):
     relay = walpost(database, kafka, topics, **polled.sections()).run()
@@ -394,6 +403,7 @@ def test_a_lost_connection_is_made_again(
     relay.wait_ready()
 
 
+@pytest.mark.long
 def test_a_held_snapshot_holds_up_no_claim(
         polled, walpost, database, kafka, topics, reader):
     walpost(database, kafka, topics, **polled.sections()).run()
@@ -406,6 +416,7 @@ def test_a_held_snapshot_holds_up_no_claim(
             _deliver(polled, reader, topics)
 
 
+@pytest.mark.long
 def test_the_fetch_reads_pending_rows_alone_beside_many_published(
         own_postgres, walpost, kafka, topics):
     """By the plans of the very statements, which the server logs."""
@@ -461,6 +472,7 @@ def _outbox_with_backlog(database, strategy, rows, batch):
 
 
 @pytest.mark.parametrize("strategy", ["claim", "delete", "cursor"])
+@pytest.mark.long
 def test_a_backlog_is_not_read_again_for_each_batch(
         own_postgres, walpost, kafka, topics, strategy):
     """Whatever the planner believes of the table."""
@@ -479,6 +491,7 @@ def test_a_backlog_is_not_read_again_for_each_batch(
         assert _most_read(plan) <= 4 * batch, plan
 
 
+@pytest.mark.long
 def test_a_window_far_below_reads_nothing_above_it(
         own_postgres, walpost, kafka, topics):
     """As with numbers that a session drew in advance."""
@@ -506,6 +519,7 @@ def test_a_window_far_below_reads_nothing_above_it(
         assert _most_read(plan) <= 10, plan
 
 
+@pytest.mark.long
 def test_a_row_without_an_id_lets_none_pass_one_that_is_locked(
         polled, walpost, database, kafka, topics, reader):
     database.execute("alter table outbox drop constraint outbox_pkey, "
@@ -528,6 +542,7 @@ def test_a_row_without_an_id_lets_none_pass_one_that_is_locked(
                      [r for r in reader.read_all(topics) if r.id])
 
 
+@pytest.mark.long
 def test_a_clock_that_counts_milliseconds(
         polled, walpost, database, kafka, topics, reader):
     database.execute("alter table outbox drop created_at, add created_at "
@@ -547,6 +562,7 @@ def test_a_clock_that_counts_milliseconds(
 
 
 @pytest.mark.parametrize("strategy", ["claim", "delete"])
+@pytest.mark.long
 def test_a_crash_between_publish_and_mark_repeats_what_was_not_marked(
         database, walpost, own_kafka, topics, strategy):
     """At that very point: the table lets nobody write while Kafka has it."""

@@ -68,6 +68,7 @@ def _mend(database, remedies):
      ["column next_attempt_at may not be NULL"]),
 ], ids=["claim", "cursor", "order", "delete", "hash", "other rows",
         "not null"])
+@pytest.mark.sample(3)
 def test_what_a_table_lacks_is_named_and_its_remedy_mends_it(
         database, walpost, kafka, topics, config, ddl, named):
     database.execute(_DDL + ddl)
@@ -90,6 +91,7 @@ def test_what_a_table_lacks_is_named_and_its_remedy_mends_it(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_what_is_slow_with_a_backlog_is_a_warning(
         database, walpost, kafka, topics):
     database.execute(
@@ -111,6 +113,7 @@ def test_what_is_slow_with_a_backlog_is_a_warning(
     assert "no index" not in text, text
 
 
+@pytest.mark.long
 def test_a_table_that_is_not_there_is_named(database, walpost, kafka, topics):
     relay = walpost(database, kafka, topics, **_config("delete"))
     code, text, _ = _check(relay)
@@ -148,6 +151,7 @@ def test_verbs_about_the_slot_say_that_there_is_none(
         assert "source: polling" in said.stderr, said
 
 
+@pytest.mark.long
 def test_a_clock_as_the_order_is_a_warning(database, walpost, kafka, topics):
     database.execute(_DDL + "alter table tasks add created_at timestamptz; "
                      "create index on tasks (created_at);")
@@ -157,6 +161,7 @@ def test_a_clock_as_the_order_is_a_warning(database, walpost, kafka, topics):
     assert code == 0 and "clocks of writers disagree" in text, text
 
 
+@pytest.mark.long
 def test_a_clock_that_counts_milliseconds_is_a_clock_too(
         database, walpost, kafka, topics):
     database.execute(_DDL + "alter table tasks add at bigint; "

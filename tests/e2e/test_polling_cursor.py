@@ -53,6 +53,7 @@ def _naive_poller(database, stop, seen):
                     last = seq
 
 
+@pytest.mark.long
 def test_the_backlog_is_counted_while_kafka_does_not_answer(
         database, walpost, own_kafka, topics):
     database.execute(EVENTS)
@@ -165,6 +166,7 @@ def test_one_poller_has_the_cursor_and_another_takes_over(
     assert first.stop() == 0
 
 
+@pytest.mark.long
 def test_a_table_that_another_polls_does_not_hold_up_the_others(
         database, walpost, kafka, topics, reader):
     """One has the cursor of `events`, the other publishes `more`."""
@@ -204,6 +206,7 @@ def test_a_row_that_cannot_be_sent_stops_the_table_loudly(
     _wait_all(database, reader, topics, relay)
 
 
+@pytest.mark.long
 def test_a_broker_that_was_away_costs_nothing(
         database, walpost, own_kafka, topics):
     database.execute(EVENTS)
@@ -270,6 +273,7 @@ def test_it_goes_on_after_a_restore_into_another_cluster(
         old.drop()
 
 
+@pytest.mark.long
 def test_rows_of_another_cluster_come_first_without_its_cursor(
         postgres, directory, walpost, kafka, topics, reader):
     """Their transaction ids may never come here; and a row that cannot be
@@ -308,6 +312,7 @@ def _burn(database, count):
     return xid
 
 
+@pytest.mark.long
 def test_rows_of_another_cluster_are_told_from_transactions_that_run_here(
         postgres, directory, walpost, kafka, topics, reader):
     """By their places: their ids may be those of transactions that run."""
@@ -360,6 +365,7 @@ def _keepalive_seconds(port, client_port):
     raise LookupError(f"no connection of port {client_port}")
 
 
+@pytest.mark.long
 def test_the_cursor_of_a_machine_that_is_gone_is_soon_free(
         database, walpost, kafka, topics):
     """The server looks after 10 s, not two hours, whether we are there."""
@@ -378,6 +384,7 @@ def test_the_cursor_of_a_machine_that_is_gone_is_soon_free(
 
 
 @pytest.mark.parametrize("column", ["seq", "transaction_id"])
+@pytest.mark.sample(2)
 def test_a_column_that_may_be_null_is_refused(
         database, walpost, kafka, topics, column):
     """A row without would never be seen, and nobody would notice."""
@@ -411,6 +418,7 @@ def test_verify_expects_what_the_cursor_has_passed(
     assert said.returncode == 1 and report["missing"]["count"] == 2
 
 
+@pytest.mark.long
 def test_verify_by_the_id_where_order_by_is_not_set(
         database, walpost, kafka, topics, reader):
     """The default: the id is the place."""

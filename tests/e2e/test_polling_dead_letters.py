@@ -39,6 +39,7 @@ def _insert(database, table, aggregate_type, payload="{}"):
 
 
 @pytest.mark.parametrize("lease", [True, False], ids=["lease", "lock"])
+@pytest.mark.sample(2)
 def test_p8_a_dead_row_is_failed_at_once(database, walpost, kafka, topics,
                                          letters_to, lease):
     polled = PolledOutbox(database)
@@ -82,6 +83,7 @@ def test_p8_a_skipped_row_is_failed_at_once(database, walpost, kafka, topics,
             f'walpost_skipped_events_total{{class="{name}"}}') == 1
 
 
+@pytest.mark.long
 def test_a_deleted_row_is_in_the_dead_letter_topic(database, walpost, kafka,
                                                    topics, letters_to):
     """A table without a state: the dead letter is all that is left."""

@@ -61,6 +61,7 @@ def test_p5_rows_that_cannot_be_marked_are_not_sent_again(
     assert sent <= 110, sent
 
 
+@pytest.mark.long
 def test_p5_a_cursor_that_cannot_be_saved_publishes_a_batch_once(
         database, walpost, kafka, topics, reader):
     database.execute(EVENTS)
@@ -83,6 +84,7 @@ def test_p5_a_cursor_that_cannot_be_saved_publishes_a_batch_once(
 
 
 @pytest.mark.parametrize("lease", [True, False], ids=["lease", "locks"])
+@pytest.mark.sample(2)
 def test_p8_a_batch_over_the_topics_limit_costs_its_rows_no_attempt(
         database, walpost, kafka, topics, reader, lease):
     """Each record is within the limit; the broker takes it for the batch's."""
@@ -109,6 +111,7 @@ def test_p8_a_batch_over_the_topics_limit_costs_its_rows_no_attempt(
 
 
 @pytest.mark.parametrize("strategy", ["claim", "locks", "delete"])
+@pytest.mark.sample(3)
 def test_p8_rows_of_a_topic_that_is_not_there_hold_up_no_others(
         database, walpost, strict_kafka, topics, strategy):
     polled = PolledOutbox(database)
@@ -130,6 +133,7 @@ def test_p8_rows_of_a_topic_that_is_not_there_hold_up_no_others(
 
 
 @pytest.mark.parametrize("strategy", ["claim", "locks", "delete"])
+@pytest.mark.sample(3)
 def test_p8_a_row_that_stays_locked_holds_up_its_aggregate_alone(
         database, walpost, kafka, topics, reader, strategy):
     """However many rows of that aggregate come next; and another such one."""
@@ -156,6 +160,7 @@ def test_p8_a_row_that_stays_locked_holds_up_its_aggregate_alone(
     assert_delivered(expected, reader.read_all(topics))
 
 
+@pytest.mark.long
 def test_a_clock_at_infinity_stops_nothing(
         database, walpost, kafka, topics, reader):
     polled = PolledOutbox(database)

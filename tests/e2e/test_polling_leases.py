@@ -96,6 +96,7 @@ def test_a_statement_that_comes_too_late_leaves_anothers_rows_alone(
 
 
 @pytest.mark.parametrize("column", ["locked_until", "heartbeat_at"])
+@pytest.mark.long
 def test_records_whose_rows_another_has_are_called_back(
         stall, database, own_kafka, topics, column):
     """Whoever has them: it may be a renewal of ours whose answer was lost."""
@@ -143,6 +144,7 @@ def test_heartbeats_keep_rows_while_kafka_stalls(
     assert all("calling back" not in relay.log() for relay in relays)
 
 
+@pytest.mark.long
 def test_rows_of_a_crashed_poller_come_back_after_its_last_heartbeat(
         stall, database, walpost, own_kafka, topics):
     polled, sections, first = stall("heartbeat_at", "3s")

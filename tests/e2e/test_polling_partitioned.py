@@ -94,6 +94,7 @@ def test_two_pollers_publish_all_partitions_in_the_order_of_an_aggregate(
 
 @pytest.mark.parametrize("how", _HOW)
 @pytest.mark.sample(3)
+@pytest.mark.long
 def test_a_crash_repeats_rows_of_any_partition_and_loses_none(
         days, walpost, kafka, topics, reader, how):
     relay = walpost(days, kafka, topics, **_sections(*_HOW[how]))
@@ -144,6 +145,7 @@ def test_run_publishes_prunes_and_drops_what_is_past(
 
 
 @pytest.mark.parametrize("how", _HOW)
+@pytest.mark.sample(3)
 def test_the_index_that_check_asks_for_can_be_made(
         days, walpost, kafka, topics, how):
     """CONCURRENTLY is not for tables with partitions."""

@@ -35,6 +35,7 @@ def test_a_reason_is_cut_between_two_characters(
 
 
 @pytest.mark.parametrize("lease", [True, False], ids=["lease", "lock"])
+@pytest.mark.sample(2)
 def test_a_reason_is_cut_to_what_its_column_takes(
         database, walpost, kafka, topics, reader, lease):
     """Otherwise nothing could be noted, and what was sent with it would be

@@ -27,6 +27,7 @@ def _sections(polled, strategy):
     return {**polled.sections(strategy=strategy), "outbox": {"tables": [table]}}
 
 
+@pytest.mark.long
 def test_a_shutdown_settles_what_is_in_flight(
         walpost, database, kafka, topics, reader):
     polled = PolledOutbox(database)
@@ -41,7 +42,7 @@ def test_a_shutdown_settles_what_is_in_flight(
 
 
 @pytest.mark.parametrize("strategy", ["claim", "locks", "delete", "cursor"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_a_shutdown_while_kafka_stalls_ends_in_time_and_loses_nothing(
         database, walpost, own_kafka, topics, strategy):
     polled = PolledOutbox(database)

@@ -181,6 +181,7 @@ def test_a_claim_touches_rows_of_the_backlog_only(million):
      "and b.next_attempt_at > now()"),
     ("outbox_claimed", 0, _RETURN),
 ])
+@pytest.mark.sample(6)
 def test_each_part_of_a_claim_has_its_index(million, index, rows, part):
     plan = _Plan(million, part)
     assert plan.indexes() == {index}, plan.text
@@ -194,6 +195,7 @@ def test_each_part_of_a_claim_has_its_index(million, index, rows, part):
     (_OLDEST, "outbox_pending", 10),
     (_FAILED, "outbox_failed", 50),
 ])
+@pytest.mark.sample(3)
 def test_a_gauge_is_answered_from_the_index(million, gauge, index, most_pages):
     plan = _Plan(million, gauge)
     assert plan.indexes() == {index}, plan.text
@@ -201,6 +203,7 @@ def test_a_gauge_is_answered_from_the_index(million, gauge, index, most_pages):
     assert _without(million, index, gauge) > 10 * plan.pages
 
 
+@pytest.mark.long
 def test_an_empty_outbox_is_seen_to_be_empty_at_once(million):
     """The look that is made once a second for ever."""
     with million.transaction() as cursor:
@@ -215,6 +218,7 @@ def test_an_empty_outbox_is_seen_to_be_empty_at_once(million):
         _fill_backlog(million)
 
 
+@pytest.mark.long
 def test_prune_finds_the_oldest_published_rows_by_the_index(million):
     plan = _Plan(million, _PRUNE)
     assert plan.rows == 1000
@@ -223,11 +227,13 @@ def test_prune_finds_the_oldest_published_rows_by_the_index(million):
     assert _without(million, "outbox_published", _PRUNE) > 5 * plan.pages
 
 
+@pytest.mark.long
 def test_the_indexes_of_the_backlog_are_small(million):
     for index in ("outbox_pending", "outbox_claimed", "outbox_waiting"):
         assert million.value(f"select pg_relation_size('{index}')") < 4 << 20
 
 
+@pytest.mark.long
 def test_the_file_may_be_run_again(million):
     run_sql_file(million, "outbox_polling.sql")
 
@@ -240,6 +246,7 @@ def test_the_file_may_be_run_again(million):
     (["update outbox set status = 'failed'"], 0),
     (["delete from outbox"], 0),
 ])
+@pytest.mark.sample(3)
 def test_one_notification_for_a_transaction_that_inserts(
         database, statements, expected):
     run_sql_file(database, "outbox_polling.sql")
@@ -263,6 +270,7 @@ def test_one_notification_for_a_transaction_that_inserts(
     assert heard == [""] * expected + ["last"]
 
 
+@pytest.mark.long
 def test_nobody_is_woken_by_what_is_rolled_back(database):
     run_sql_file(database, "outbox_polling.sql")
     run_sql_file(database, "outbox_notify.sql")
@@ -285,6 +293,7 @@ _STATE = {column: column for column in (
 
 
 @pytest.mark.parametrize("table", ["public.outbox", "app.events"])
+@pytest.mark.sample(2)
 def test_init_makes_the_polling_table_and_its_trigger(
         walpost, database, kafka, topics, table):
     database.execute("create schema app")

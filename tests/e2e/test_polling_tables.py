@@ -201,6 +201,7 @@ def _left(database, table):
     return _rows(database, table, f"not ({table.done})")
 
 
+@pytest.mark.sample(2)
 def test_a_row_becomes_the_record_and_its_state_says_so(
         relay, database, topics, table, reader):
     relay.run()
@@ -214,7 +215,7 @@ def test_a_row_becomes_the_record_and_its_state_says_so(
     assert relay.stop() == 0
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 def test_a_row_that_cannot_be_sent_starves_no_other(
         relay, database, topics, table, reader):
     relay.run()
@@ -236,7 +237,7 @@ def test_a_row_that_cannot_be_sent_starves_no_other(
     assert _rows(database, table, table.refused) == 1
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 def test_the_records_are_those_of_the_wal_source(
         relay, walpost, database, kafka, topics, table, reader):
     relay.run()

@@ -54,7 +54,7 @@ def _record(relay, database, kafka, topics):
 
 @pytest.mark.parametrize("key", _KEYS)
 @pytest.mark.parametrize("kind", ["drops", "rejects"])
-@pytest.mark.sample(3)
+@pytest.mark.sample(12)
 def test_records_are_those_without_a_pooler(walpost, own_database, kafka,
                                             topics, kind, key):
     own_database.execute(_TABLE)
@@ -71,6 +71,7 @@ def test_records_are_those_without_a_pooler(walpost, own_database, kafka,
     assert found[0] == found[1]
 
 
+@pytest.mark.long
 def test_a_pooler_that_shares_sessions_is_refused(walpost, own_database, kafka,
                                                   topics):
     own_database.execute(_TABLE)

@@ -72,6 +72,7 @@ def test_p1_p2_p3_p4_a_failover_slot_goes_on_after_a_promotion(
 @pytest.mark.parametrize("is_running", [False, *long_only(True)],
                          ids=lambda is_running: "running" if is_running
                          else "restarted")
+@pytest.mark.long
 def test_p5_exactly_once_a_promotion_repeats_nothing(
         walpost, make_pair, major_17, kafka, topics, is_running):
     primary, standby = _pair_in_step(make_pair, major_17)
@@ -126,6 +127,7 @@ def test_p9_p10_without_a_failover_slot_a_promotion_stops_it(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_check_says_what_a_promotion_would_lack(walpost, make_pair, major_17,
                                                 kafka, topics):
     primary, standby = make_pair(major_17)

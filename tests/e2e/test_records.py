@@ -83,11 +83,13 @@ def test_headers_column_becomes_headers(published):
         "nothing": None, "empty": b""}
 
 
+@pytest.mark.long
 def test_null_headers_column_adds_none(published):
     record, = published([{"headers": None}])
     assert [name for name, _ in record.headers] == ["id", "walpost-position"]
 
 
+@pytest.mark.long
 def test_configured_headers_come_between_json_and_position(published):
     record, = published(
         [{"type": "OrderPlaced", "headers": '{"trace": "t"}', "sequence": 7}],
@@ -98,6 +100,7 @@ def test_configured_headers_come_between_json_and_position(published):
         ("walpost-position", record.position.encode()))
 
 
+@pytest.mark.long
 def test_position_header_can_be_switched_off(published):
     record, = published([{}], route={"position_header": False})
     assert [name for name, _ in record.headers] == ["id"]
@@ -111,6 +114,7 @@ def test_topic_template_takes_columns_and_functions(published, topics):
     assert record.topic == topics + "order-was-placed.order.5"
 
 
+@pytest.mark.long
 def test_constant_fields(published, topics):
     record, = published(
         [{"aggregate_id": "ignored", "type": "ignored"}],

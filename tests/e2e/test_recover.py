@@ -89,6 +89,7 @@ def test_p1_initial_snapshot_with_writers_and_a_crash(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_initial_snapshot_of_an_empty_table_with_a_checkpoint(
         walpost, database, kafka, outbox, topics, directory):
     relay = walpost(
@@ -162,6 +163,7 @@ def test_p9_recover_after_a_gap(walpost, database, kafka, outbox, topics,
 
 
 @pytest.mark.parametrize("mended_by", ["recover", "init --fresh"])
+@pytest.mark.sample(2)
 def test_p9_recover_after_the_slot_was_lost(walpost, directory, kafka, topics,
                                             mended_by):
     server = Postgres(directory / "postgres", settings={
@@ -231,6 +233,7 @@ def test_p9_recover_can_start_over_after_a_crash(walpost, database, kafka,
     assert verify(relay)["clean"]
 
 
+@pytest.mark.long
 def test_init_does_not_paper_over_a_gap(walpost, database, kafka, outbox,
                                         topics):
     relay = walpost(database, kafka, topics).run()
@@ -246,6 +249,7 @@ def test_init_does_not_paper_over_a_gap(walpost, database, kafka, outbox,
     relay.run()
 
 
+@pytest.mark.long
 def test_recover_knows_topics_that_only_the_rows_name(
         walpost, database, kafka, outbox, topics):
     """The template begins with a column."""
@@ -276,6 +280,7 @@ def _delete(database):
 
 
 @pytest.mark.parametrize("lose", [_swap, _delete], ids=["swapped", "deleted"])
+@pytest.mark.sample(2)
 def test_p1_recover_keeps_a_slot_with_what_no_table_has(
         walpost, database, kafka, outbox, topics, lose):
     relay = walpost(database, kafka, topics, outbox=_ORDERED).run()
@@ -305,6 +310,7 @@ def test_p1_recover_keeps_a_slot_with_what_no_table_has(
 
 
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+@pytest.mark.sample(2)
 def test_p1_recover_adds_to_a_kept_slot_what_it_lacks(
         walpost, database, kafka, outbox, topics, guarantee):
     """Rows that were committed while the publication did not have the table."""
@@ -338,6 +344,7 @@ def test_p1_recover_adds_to_a_kept_slot_what_it_lacks(
 @pytest.mark.parametrize("bad", [
     {"aggregate_type": "order", "headers": '["no object"]'},
     {"aggregate_type": "not legal!"}], ids=["headers", "topic"])
+@pytest.mark.sample(2)
 def test_p8_recover_that_keeps_a_slot_leaves_out_what_was_skipped(
         walpost, database, kafka, outbox, topics, bad):
     """A row that is still in the table, and an event that the slot has yet."""
@@ -367,6 +374,7 @@ def test_p8_recover_that_keeps_a_slot_leaves_out_what_was_skipped(
     assert {record.id for record in _read(kafka, topics)} == expected
 
 
+@pytest.mark.long
 def test_p1_recover_gives_up_what_only_the_slot_has_when_it_is_told_to(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics, outbox=_ORDERED).run()
@@ -386,6 +394,7 @@ def test_p1_recover_gives_up_what_only_the_slot_has_when_it_is_told_to(
     assert last in {record.id for record in _read(kafka, topics)}
 
 
+@pytest.mark.long
 def test_p8_a_row_that_cannot_be_delivered_is_left_out_when_told_to(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics, outbox=_ORDERED).run()

@@ -108,6 +108,7 @@ def test_p9_only_rows_after_the_horizon_are_looked_at(
     _judge(relay, database, kafka, outbox, topics, recovered=320)
 
 
+@pytest.mark.long
 def test_p9_what_kafka_has_deleted_is_not_published_again(
         walpost, database, kafka, outbox, topics, file_store):
     """Which a comparison with Kafka alone cannot know."""
@@ -128,6 +129,7 @@ def test_p9_what_kafka_has_deleted_is_not_published_again(
     assert len(_read(kafka, topics)) == 30
 
 
+@pytest.mark.long
 def test_p1_a_transaction_that_commits_late_is_not_lost(
         walpost, database, kafka, outbox, topics, file_store):
     """Its id is lower than those of a thousand rows that were delivered."""
@@ -152,6 +154,7 @@ def test_p1_a_transaction_that_commits_late_is_not_lost(
     _judge(relay, database, kafka, outbox, topics, recovered=1)
 
 
+@pytest.mark.long
 def test_p1_a_restored_server_gives_ids_out_again(walpost, directory, kafka,
                                                   topics):
     """Rows below the horizon were never delivered: it does not hold there."""
@@ -196,6 +199,7 @@ def test_p1_a_restored_server_gives_ids_out_again(walpost, directory, kafka,
         server.close()
 
 
+@pytest.mark.long
 def test_a_table_without_the_column_is_named(walpost, database, kafka, topics,
                                              file_store):
     outbox = _make_outbox(database, topics)

@@ -65,6 +65,7 @@ def _payloads(kafka, topic):
 @pytest.mark.parametrize("relay", values(
     action=list(_ACTIONS), guarantee=["at_least_once", "exactly_once"],
     rejected=["each", "every other", "few"]), ids=str, indirect=True)
+@pytest.mark.sample(2)
 def test_p8_p10_rejected_rows_hold_up_the_others_for_moments(
         relay, database, kafka, topics):
     every = {"each": 1, "every other": 2, "few": 130}[relay.case["rejected"]]
@@ -98,6 +99,7 @@ def test_p8_p10_rejected_rows_hold_up_the_others_for_moments(
 @pytest.mark.parametrize("relay", values(
     action=["skip", "letter in Kafka"],
     guarantee=["at_least_once", "exactly_once"]), ids=str, indirect=True)
+@pytest.mark.sample(2)
 def test_p8_a_limit_that_is_raised_counts_at_once(relay, database, kafka, topics):
     _insert(database, 20, f"'{_WIDE}'")
     wait_until(lambda: _set_aside(relay) == 20, "20 rejected rows")
@@ -114,6 +116,7 @@ def test_p8_a_limit_that_is_raised_counts_at_once(relay, database, kafka, topics
      "properties": {"compression.type": "lz4"}}
     for guarantee in ("at_least_once", "exactly_once")],
     ids=lambda case: case["guarantee"], indirect=True)
+@pytest.mark.sample(2)
 def test_p8_the_brokers_decide_about_each_record(relay, database, kafka, topics):
     _insert(database, 5, f"'{_WIDE}'")
     wait_until(lambda: _set_aside(relay) == 5, "5 rejected rows")
@@ -128,6 +131,7 @@ def test_p8_the_brokers_decide_about_each_record(relay, database, kafka, topics)
 @pytest.mark.parametrize("relay", values(
     action=list(_ACTIONS), guarantee=["at_least_once", "exactly_once"]),
     ids=str, indirect=True)
+@pytest.mark.sample(4)
 def test_p10_setting_events_aside_is_not_being_stuck(relay, database):
     relay.outbox.insert("order", "first", "0")
     database.wait_confirmed(relay.slot)

@@ -119,6 +119,7 @@ def test_p3_p8_the_others_are_sent_and_the_reason_is_shown(
 
 
 @pytest.mark.parametrize("action", ["park", *long_only("dead_letter")])
+@pytest.mark.long
 def test_p8_a_decision_to_send_is_taken_back(make, database, brokers_with,
                                              outbox, topics, action):
     """While no walpost runs, and while the topic takes nothing."""
@@ -157,6 +158,7 @@ def test_p8_a_decision_to_send_is_taken_back(make, database, brokers_with,
         assert states["k1"]["sent"] == "unknown"
 
 
+@pytest.mark.long
 def test_p8_letters_in_kafka_are_retried_topic_by_topic(
         walpost, database, strict_kafka, outbox, topics):
     kafka, late, dead = strict_kafka, topics + "late", topics + "dead"
@@ -181,6 +183,7 @@ def test_p8_letters_in_kafka_are_retried_topic_by_topic(
     assert _values(kafka, topics + "order") == [1, 3]
 
 
+@pytest.mark.long
 def test_p8_a_record_of_another_program_is_named(walpost, database, kafka,
                                                  outbox, topics):
     dead = topics + "dead"
@@ -207,6 +210,7 @@ def test_p8_a_record_of_another_program_is_named(walpost, database, kafka,
 
 @pytest.mark.parametrize("guarantee", ["exactly_once", *long_only(
     "at_least_once")])
+@pytest.mark.long
 def test_p3_a_key_of_two_topics_waits_for_one(make, database, brokers_with,
                                               outbox, topics, guarantee):
     """Of each key, what is before an event of the missing topic is sent."""

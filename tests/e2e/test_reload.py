@@ -65,6 +65,7 @@ def test_other_keys_are_named_and_need_a_restart(walpost, database, outbox, kafk
             checkpoint={"store": "file"}, delivery={"shutdown_timeout": "1s"})
 
 
+@pytest.mark.long
 def test_a_new_table_needs_a_restart(walpost, database, outbox, kafka, topics):
     relay = walpost(database, kafka, topics).run()
     _reload(relay, r"warning SIGHUP: restart walpost to take up .*outbox\.tables.*; "
@@ -77,6 +78,7 @@ def test_a_new_table_needs_a_restart(walpost, database, outbox, kafka, topics):
 @pytest.mark.parametrize("broken", [
     "postgres: {", "postgres: {conninfo: 'host=${file:/none}'}", "a: b",
     "log: {level: loud}", ""])
+@pytest.mark.sample(5)
 def test_a_broken_file_changes_nothing(walpost, database, outbox, kafka, topics,
                                        broken):
     relay = walpost(database, kafka, topics).run()
@@ -105,6 +107,7 @@ def _survives(relay):
     assert relay.running()
 
 
+@pytest.mark.long
 def test_it_never_ends_the_process(walpost, own_postgres, own_database, kafka,
                                    topics):
     """At the start, in standby, in a gap, without servers, at the end."""

@@ -334,7 +334,7 @@ def _sources(state):
 @pytest.mark.parametrize("world, source", [
     pytest.param(state, source, id=f"{source}-{state.name}")
     for state in STATES for source in _sources(state)], indirect=["world"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(8)
 def test_check_says_what_run_does_and_what_they_print_heals(world, source):
     checked = None if world.state.pending else world.check()
     streams, said = world.streams(world.state.streams)
@@ -366,6 +366,7 @@ def test_check_says_what_run_does_and_what_they_print_heals(world, source):
 @pytest.mark.parametrize("world", [State(
     "a role with two connections", True, role="replication",
     after='alter role "$role" connection limit 2')], indirect=True)
+@pytest.mark.long
 def test_a_role_may_have_the_connections_that_run_needs(world):
     """With fewer it runs, and does not see what becomes of its slot."""
     checked = world.check()

@@ -81,6 +81,7 @@ def test_p8_it_is_asked_for_the_name_before_until_there_is_one(
     assert said.returncode == 0, said.stdout
 
 
+@pytest.mark.long
 def test_p8_it_may_count_as_another_table(make, database, outbox, kafka,
                                           topics):
     relay = make().run()
@@ -95,6 +96,7 @@ def test_p8_it_may_count_as_another_table(make, database, outbox, kafka,
     assert _values(kafka, topics) == [1, 2]
 
 
+@pytest.mark.long
 def test_p8_what_was_skipped_stays_skipped(make, database, outbox, kafka,
                                            topics):
     """By a replay of the WAL and by one of the table, which reads it again."""
@@ -128,6 +130,7 @@ def test_p8_what_was_skipped_stays_skipped(make, database, outbox, kafka,
 
 
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+@pytest.mark.sample(2)
 def test_p3_p8_parked_events_are_released(make, database, outbox, kafka,
                                           topics, guarantee):
     sections = once(topics) if guarantee == "exactly_once" else {}
@@ -148,6 +151,7 @@ def test_p3_p8_parked_events_are_released(make, database, outbox, kafka,
 
 
 @pytest.mark.parametrize("store", ["kafka", "postgres"])
+@pytest.mark.long
 def test_p8_dead_letters_are_retried(make, database, outbox, kafka, topics,
                                      store):
     letters = {"store": store}
@@ -175,6 +179,7 @@ def test_p8_dead_letters_are_retried(make, database, outbox, kafka, topics,
     wait_until(lambda: _values(kafka, topics) == [1], relay.log)
 
 
+@pytest.mark.long
 def test_a_claim_check_has_the_name_of_today(make, database, outbox, kafka,
                                              topics):
     relay = make().run()

@@ -104,6 +104,7 @@ def slot(walpost, database, kafka, outbox, topics, directory):
 @pytest.mark.parametrize("state", ["lagging", *long_only("healthy")])
 @pytest.mark.parametrize("words", [(), ("--accept",),
                                    *long_only(("--since", "1h"), ("--all",))])
+@pytest.mark.sample(2)
 def test_p1_recover_leaves_a_slot_alone_that_has_no_gap(
         slot, kafka, topics, database, state, words):
     getattr(slot, state)()
@@ -140,6 +141,7 @@ def test_recover_says_what_it_would_give_up(slot, kafka, topics, database):
     assert verify(slot.relay)["clean"]
 
 
+@pytest.mark.long
 def test_recover_finds_a_slot_in_use_before_it_reads_kafka(slot):
     slot.relay.run()
     begun = time.monotonic()
@@ -196,12 +198,14 @@ def test_p9_a_gap_is_accepted(slot, kafka, topics, database):
     assert slot.relay.stop() == 0
 
 
+@pytest.mark.long
 def test_a_missing_slot_cannot_be_accepted(slot):
     slot.missing()
     said = _verb(slot.relay, 3, "recover", "--accept")
     assert "walpost recover" in said and re.search("walpost init .*--fresh", said)
 
 
+@pytest.mark.long
 def test_recover_of_a_slot_that_nothing_is_known_of(
         walpost, database, kafka, outbox, topics):
     """Neither whether it is there nor whether it is not."""
@@ -245,6 +249,7 @@ def _drop(database):
 
 @pytest.mark.parametrize("same_topic, same_content", [
     (False, True), (True, True), *long_only((True, False), (False, False))])
+@pytest.mark.long
 def test_p1_two_tables_count_alike(walpost, database, kafka, topics, same_topic,
                                    same_content):
     database.execute(_TWO_TABLES)
@@ -270,6 +275,7 @@ def test_p1_two_tables_count_alike(walpost, database, kafka, topics, same_topic,
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_p1_a_sequence_that_was_restored_gives_ids_again(
         walpost, database, kafka, topics):
     database.execute(_TWO_TABLES)
@@ -297,6 +303,7 @@ def test_p1_a_sequence_that_was_restored_gives_ids_again(
     assert report["found"] == {"not_in_table": 50, "replayed": 50}
 
 
+@pytest.mark.long
 def test_our_own_id_header_is_the_first(walpost, database, kafka, outbox,
                                         topics):
     """Where a header of the application's may be called id, too."""
@@ -350,6 +357,7 @@ def test_p2_recovered_rows_are_in_the_order_of_commits(
 
 @pytest.mark.parametrize("verb", [
     ("recover", "--dry-run"), ("replay", "--from-table", "--dry-run")])
+@pytest.mark.sample(2)
 def test_random_ids_alone_are_refused(walpost, database, kafka, outbox, topics,
                                       verb):
     relay = walpost(database, kafka, topics).run()
@@ -366,6 +374,7 @@ def test_random_ids_alone_are_refused(walpost, database, kafka, outbox, topics,
 @pytest.mark.parametrize("verb", [
     ("verify",), ("recover", "--dry-run"),
     *long_only(("replay", "--from-table", "--dry-run"))])
+@pytest.mark.long
 def test_p1_rows_that_a_policy_hides_are_an_error(
         walpost, database, kafka, outbox, topics, verb):
     relay = walpost(database, kafka, topics, outbox=_ORDERED).run()
@@ -395,6 +404,7 @@ def test_p1_rows_that_a_policy_hides_are_an_error(
     ("made_again_by_hand", "slot_advanced"),
     ("not_covered", "coverage_changed"),
     ("lost_with_its_publication", "coverage_changed")])
+@pytest.mark.sample(3)
 def test_p9_check_names_the_gap_that_run_would(slot, state, gap):
     getattr(slot, state)()
     said = _verb(slot.relay, 1, "check")
@@ -410,6 +420,7 @@ def bare(walpost, database, kafka, outbox, topics):
                  outbox)
 
 
+@pytest.mark.long
 def test_p9_check_offers_nothing_that_would_hide_a_gap(bare, kafka, topics):
     bare.missing()
     said = _verb(bare.relay, 1, "check")
@@ -422,6 +433,7 @@ def test_p9_check_offers_nothing_that_would_hide_a_gap(bare, kafka, topics):
     assert len(_ids(kafka, topics)) == 13
 
 
+@pytest.mark.long
 def test_p9_a_publication_that_is_gone_for_good(bare, database, outbox, kafka,
                                                 topics):
     """Its record went with it, and the slot cannot see another one."""
@@ -441,6 +453,7 @@ def test_p9_a_publication_that_is_gone_for_good(bare, database, outbox, kafka,
 
 @pytest.mark.parametrize("pending", ("nothing", "rows", "rows before it"))
 @pytest.mark.parametrize("horizon", ("inherited", "own"))
+@pytest.mark.sample(6)
 def test_a_slot_of_another_program_is_in_order(walpost, database, kafka, outbox,
                                                topics, horizon, pending):
     """Nothing is on record of it, and its horizon may be that of an older slot:
@@ -476,6 +489,7 @@ def test_a_slot_of_another_program_is_in_order(walpost, database, kafka, outbox,
     assert len(_ids(kafka, topics)) == (3 if pending == "rows" else 1)
 
 
+@pytest.mark.long
 def test_p9_a_new_slot_without_what_is_missing(slot, kafka, topics, directory):
     """As the gap says; the checkpoint keeps the gap until it is removed."""
     slot.missing()

@@ -107,6 +107,7 @@ def test_a_range_beside_the_live_flow(relay, database, kafka, outbox, topics):
         f"{_text(begin)}-{_text(end)}".encode()}
 
 
+@pytest.mark.long
 def test_to_the_original_topics_up_to_now(relay, database, kafka, outbox,
                                           topics):
     with Load(outbox, seed=2, pause=0.002) as load:
@@ -123,6 +124,7 @@ def test_to_the_original_topics_up_to_now(relay, database, kafka, outbox,
     _assert_same(_replayed(kafka, topics), _selected(kafka, topics, begin, end))
 
 
+@pytest.mark.long
 def test_everything_since_the_first_start(relay, database, kafka, outbox,
                                           topics):
     """The guard slot begins where the live slot began."""
@@ -137,6 +139,7 @@ def test_everything_since_the_first_start(relay, database, kafka, outbox,
     _assert_same(_replayed(kafka, topics, "again."), live, "again.")
 
 
+@pytest.mark.long
 def test_a_dry_run_counts(relay, database, kafka, outbox, topics):
     for number in range(20):
         outbox.insert("order", "key", json.dumps(number))
@@ -222,6 +225,7 @@ def test_the_window_is_bounded_and_what_is_older_is_refused(
                  _selected(kafka, topics, first, end))
 
 
+@pytest.mark.long
 def test_from_the_table_only_counted(relay, database, outbox):
     outbox.insert("order", "key", '"row"')
     database.wait_confirmed(database.name)
@@ -253,6 +257,7 @@ def test_what_makes_no_sense(relay, database, outbox):
         assert said.returncode == 2 and says in said.stderr, said.stderr
 
 
+@pytest.mark.long
 def test_after_a_break_it_goes_on(relay, database, kafka, outbox, topics):
     database.execute(
         "do $$ begin for n in 1..1500 loop insert into outbox (aggregate_type,"
@@ -300,6 +305,7 @@ def test_after_a_restart_of_the_server(walpost, own_postgres, own_database,
         b'"before"', b'"after"']
 
 
+@pytest.mark.long
 def test_p10_it_does_not_hold_up_a_shutdown_of_the_server(
         walpost, own_postgres, own_database, kafka, topics):
     outbox = Outbox(own_database, topics)
@@ -331,6 +337,7 @@ def test_p10_it_does_not_hold_up_a_shutdown_of_the_server(
         str(number).encode() for number in range(500)]
 
 
+@pytest.mark.long
 def test_a_guard_slot_that_is_gone_is_made_anew(relay, database, outbox):
     outbox.insert("order", "key")
     database.wait_confirmed(database.name)
@@ -342,6 +349,7 @@ def test_a_guard_slot_that_is_gone_is_made_anew(relay, database, outbox):
                "the log to say so")
 
 
+@pytest.mark.long
 def test_a_guard_slot_that_is_lost_is_named(walpost, own_postgres,
                                             own_database, kafka, topics):
     outbox = Outbox(own_database, topics)
@@ -380,6 +388,7 @@ def test_a_guard_slot_that_is_lost_is_named(walpost, own_postgres,
     assert said.returncode == 0 and said.stdout.startswith("1 events")
 
 
+@pytest.mark.long
 def test_a_guard_slot_that_is_left_over_is_named(relay, walpost, database,
                                                  kafka, topics):
     assert relay.stop() == 0
@@ -387,6 +396,7 @@ def test_a_guard_slot_that_is_left_over_is_named(relay, walpost, database,
     other.wait_log(rf"SELECT pg_drop_replication_slot\('{_guard(database)}'\)")
 
 
+@pytest.mark.long
 def test_a_failover_slot_has_a_guard_slot_that_fails_over(
         walpost, directory, kafka, topics):
     fetched = subprocess.run([REPOSITORY / "scripts" / "fetch-postgres", "17"],
@@ -441,6 +451,7 @@ def test_p6_a_big_window_needs_little_memory(walpost, database, kafka, outbox,
     assert reader.size(f"again.{topics}order") == 300000
 
 
+@pytest.mark.long
 def test_a_replay_whose_walsender_freezes_ends_and_says_so(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics, replay={"window": "64MiB"},

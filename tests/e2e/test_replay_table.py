@@ -36,6 +36,7 @@ def _replay(relay, kafka, topics, *words):
     return said.stdout, values
 
 
+@pytest.mark.long
 def test_random_ids_are_no_order(relay, kafka, topics):
     said = relay.verb("replay", "--from-table")
     assert said.returncode == 3, said.stdout
@@ -52,6 +53,7 @@ def test_all_rows_in_the_order_of_the_id(relay, kafka, topics):
     assert relay.verb("verify").returncode == 0
 
 
+@pytest.mark.long
 def test_in_the_order_of_a_column(relay, kafka, topics):
     _, values = _replay(relay, kafka, topics, "--order-by", "sequence")
     assert values == {"key-0": [6, 3, 0], "key-1": [7, 4, 1],
@@ -71,6 +73,7 @@ def test_by_aggregate(relay, kafka, topics):
     assert said == "3 rows replayed\n" and values == {"key-2": [2, 5, 8]}
 
 
+@pytest.mark.long
 def test_by_condition_and_aggregate(relay, kafka, topics):
     _, values = _replay(relay, kafka, topics, "--where",
                         "sequence > 94 or sequence = 92", "--aggregate",
@@ -78,6 +81,7 @@ def test_by_condition_and_aggregate(relay, kafka, topics):
     assert values == {"key-2": [2, 5, 8]}
 
 
+@pytest.mark.long
 def test_to_other_topics(relay, kafka, topics):
     _, values = _replay(relay, kafka, topics, "--topic-prefix", "again.",
                         "--where", "sequence = 100")
@@ -86,6 +90,7 @@ def test_to_other_topics(relay, kafka, topics):
     assert [record.value for record in records] == [b"0"]
 
 
+@pytest.mark.long
 def test_the_records_are_the_same_but_for_the_mark(relay, kafka, topics):
     """And without a place in the order of commits, for rows have none."""
     _replay(relay, kafka, topics)
@@ -133,6 +138,7 @@ def test_since_a_time(walpost, database, kafka, outbox, topics):
                 f"{rows} rows would be replayed\n"), said
 
 
+@pytest.mark.long
 def test_a_stall_earns_no_burst(relay, database, kafka, outbox, topics):
     kafka.create_topic(topics + "stall", 1,
                        message_timestamp_type="LogAppendTime")

@@ -3,6 +3,8 @@
 import subprocess
 import time
 
+import pytest
+
 from harness import wait_until
 
 _MIB = 1 << 20
@@ -56,6 +58,7 @@ def test_it_is_bounded_while_a_slow_replay_runs(walpost, database, kafka,
     assert said.returncode == 3 and "left to replay from" in said.stderr
 
 
+@pytest.mark.long
 def test_a_time_keeps_more_than_the_bytes(walpost, database, kafka, outbox,
                                           topics):
     assert outbox

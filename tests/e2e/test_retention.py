@@ -161,7 +161,7 @@ def test_p1_run_prunes_beside_the_load_while_kafka_comes_and_goes(
         for _ in range(2 if LONG else 1):
             relay.wait_log("rows deleted", seconds=60)
             own_kafka.kill()
-            time.sleep(3)
+            time.sleep(2)  # passes that find nothing acknowledged
             missing = load.transactions()
             wait_until(lambda: load.transactions() > missing + 50, "more load")
             own_kafka.start()
@@ -172,6 +172,7 @@ def test_p1_run_prunes_beside_the_load_while_kafka_comes_and_goes(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_one_at_a_time(walpost, database, kafka, aged, topics):
     relay = _run(walpost(database, kafka, topics), database)
     _insert(database, 500, "8 days")
@@ -188,6 +189,7 @@ def test_one_at_a_time(walpost, database, kafka, aged, topics):
 # Partitions, by the table of sql/outbox_partitioned.sql.
 
 
+@pytest.mark.long
 def test_a_session_of_the_pass_before_may_end_late(walpost, database, kafka,
                                                    aged, topics):
     # pylint: disable=unused-argument
@@ -280,7 +282,7 @@ def test_p1_run_drops_a_past_day_when_all_of_it_is_acknowledged(
     sent = _insert(database, 20, "10 days") | _insert(database, 20, "1 day")
     wait_until(lambda: tomorrow in _partitions(database),
                lambda: f"a day to be made ahead\n{relay.log()}")
-    time.sleep(3)  # more looks at the past one
+    time.sleep(2)  # more looks at the past one
     assert tenth in _partitions(database) and _ids(database) == sent
 
     own_kafka.start()
@@ -293,6 +295,7 @@ def test_p1_run_drops_a_past_day_when_all_of_it_is_acknowledged(
     assert verify(relay, "--ids", str(ids), sequence=None)["clean"]
 
 
+@pytest.mark.long
 def test_a_late_writer_into_a_past_day_is_not_harmed(
         walpost, database, kafka, days, topics, directory):
     """Its row is taken and goes out, whether its day is still there or not."""
@@ -337,6 +340,7 @@ def test_a_late_writer_into_a_past_day_is_not_harmed(
     assert verify(relay, "--ids", str(ids), sequence=None)["clean"]
 
 
+@pytest.mark.long
 def test_a_day_that_is_in_use_waits(walpost, database, kafka, days, topics):
     ninth, = days(9)
     relay = _run(walpost(database, kafka, topics, **_KEEP_ALL), database)
@@ -383,6 +387,7 @@ def test_polling_prunes_only_what_is_published(walpost, database, kafka,
         ("published", 100)]
 
 
+@pytest.mark.long
 def test_polling_drops_a_past_day_only_when_all_of_it_is_published(
         walpost, database, kafka, topics):
     ends = [database.value("select (now() at time zone 'UTC')::date - %s", (n,))
@@ -405,6 +410,7 @@ def test_polling_drops_a_past_day_only_when_all_of_it_is_published(
     assert database.execute("select id from outbox order by 1") == [(2,), (3,)]
 
 
+@pytest.mark.long
 def test_init_makes_the_index_when_it_will_be_needed(walpost, database, kafka,
                                                      topics):
     relay = walpost(database, kafka, topics, retention={"keep": "7d"})
@@ -415,6 +421,7 @@ def test_init_makes_the_index_when_it_will_be_needed(walpost, database, kafka,
 # What bad input gets.
 
 
+@pytest.mark.long
 def test_without_an_age_there_is_nothing_to_do(walpost, database, kafka, aged,
                                                topics):
     relay = walpost(database, kafka, topics)
@@ -433,12 +440,14 @@ def test_without_a_slot_nothing_is_known(walpost, database, kafka, aged,
     assert len(_ids(database)) == 1
 
 
+@pytest.mark.long
 def test_a_table_that_tells_no_age_is_named(walpost, database, kafka, outbox,
                                             topics):
     relay = _run(walpost(database, kafka, topics), database)
     assert "columns.timestamp" in _pruned(relay, "--older-than", "7d", code=3)
 
 
+@pytest.mark.long
 def test_one_table_that_cannot_be_pruned_holds_up_no_other(
         walpost, database, kafka, aged, topics):
     database.execute("create table ageless (id uuid primary key, "
@@ -469,6 +478,7 @@ def test_check_names_the_right_that_is_missing(
         database.execute("drop owned by pruner; drop role pruner")
 
 
+@pytest.mark.long
 def test_a_large_table_needs_an_index(walpost, database, kafka, aged, topics):
     database.execute("drop index outbox_created_at_idx")
     database.execute(

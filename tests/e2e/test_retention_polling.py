@@ -116,6 +116,7 @@ def test_p1_a_late_commit_stays_until_the_cursor_has_been_there(
     assert not _ids(events)
 
 
+@pytest.mark.long
 def test_p1_the_stored_position_decides_row_by_row(
         events, walpost, kafka, topics):
     """Nobody polls here: the position is written by hand, in a window."""
@@ -146,6 +147,7 @@ def test_p1_the_stored_position_decides_row_by_row(
     assert beyond <= _ids(events) and not first & _ids(events)
 
 
+@pytest.mark.long
 def test_a_cursor_of_another_cluster_proves_nothing(
         events, walpost, kafka, topics, reader):
     relay = walpost(events, kafka, topics, **_sections()).run()
@@ -227,6 +229,7 @@ def test_p1_run_prunes_beside_the_load_while_kafka_comes_and_goes(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_a_standby_leaves_the_rows_alone(
         events, walpost, kafka, topics, reader):
     first = walpost(events, kafka, topics, **_sections()).run()
@@ -242,6 +245,7 @@ def test_a_standby_leaves_the_rows_alone(
                lambda: f"the rows to go\n{second.log()}", 60)
 
 
+@pytest.mark.long
 def test_with_delete_there_is_nothing_to_prune(
         database, walpost, kafka, topics, reader):
     """What is in the table was not sent, however old it is."""

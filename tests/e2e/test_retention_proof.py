@@ -124,7 +124,7 @@ class World:
             kept = 'walpost_kept_rows{table="public.outbox"} '
             wait_until(lambda: kept + str(len(self.must_stay))
                        in self.relay.get("/metrics")[1], "the metric", 10)
-            time.sleep(2.5)  # more passes
+            time.sleep(1.5)  # more passes
         assert self.rows() == self.must_stay
 
     def expect_nothing_goes(self, reason, *words, code=3):
@@ -138,7 +138,7 @@ class World:
         if code == 3 and everything:
             assert f"{len(everything)} as old are kept" in said, said
         if self.way == "run":
-            time.sleep(2.5)  # some passes
+            time.sleep(1.5)  # some passes
         assert self.rows() == everything
 
 
@@ -163,6 +163,7 @@ def stored_world(walpost, database, kafka, topics, shape, way, directory):
 
 
 @_all(("plain", "prune"), ("partitioned", "run"))
+@pytest.mark.sample(2)
 def test_p11_rows_older_than_the_slot(world):
     world.keep_back(world.insert(_YOUNG + _OLD))
     world.relay.run()
@@ -172,6 +173,7 @@ def test_p11_rows_older_than_the_slot(world):
 
 
 @_all(("partitioned", "prune"))
+@pytest.mark.long
 def test_p11_rows_older_than_the_slot_with_a_young_xmin(world):
     world.keep_back(world.insert(_OLD))
     world.relay.run()
@@ -201,7 +203,7 @@ def test_p11_a_publication_that_stopped_for_a_moment(world):
     world.keep_back(world.insert(_YOUNG))
     world.database.execute("alter publication walpost add table outbox")
     world.relay.start()
-    time.sleep(2)
+    world.relay.wait_unready(r"\[coverage_changed\]")
     world.expect_nothing_goes("coverage_changed")
 
 
@@ -227,6 +229,7 @@ def test_p11_a_slot_that_was_made_again(stored_world):
 
 
 @_all(("plain", "prune"))
+@pytest.mark.long
 def test_p11_a_gap_that_is_on_record(world):
     world.relay.run()
     world.record()
@@ -252,6 +255,7 @@ def test_p11_without_a_record_nothing_is_proven(world):
 
 @pytest.mark.parametrize("shape,way", [("plain", "prune"),
                                        *long_only(("plain", "run"))])
+@pytest.mark.long
 def test_p11_a_record_by_init(world):
     """Of an existing table, and of a slot that an older release put on record."""
     world.keep_back(world.insert(_YOUNG))
@@ -276,6 +280,7 @@ def test_p11_a_record_by_init(world):
 
 
 @_all(("plain", "run"))
+@pytest.mark.long
 def test_after_a_complete_recover_everything_is_proven(world):
     """As `recover` notes it: everything from before the slot was published."""
     world.relay.run()
@@ -291,6 +296,7 @@ def test_after_a_complete_recover_everything_is_proven(world):
 
 @pytest.mark.parametrize("shape,way", [("partitioned", "prune"),
                                        *long_only(("plain", "prune"))])
+@pytest.mark.long
 def test_the_operators_word_is_for_rows_before_a_time(world):
     gone = world.insert(_OLD)
     world.keep_back(world.insert(_YOUNG))
@@ -316,6 +322,7 @@ def test_the_operators_word_is_for_rows_before_a_time(world):
 
 @pytest.mark.parametrize("shape,way", [("partitioned", "prune"),
                                        *long_only(("partitioned", "run"))])
+@pytest.mark.long
 def test_p11_rows_written_before_their_partition_was_attached(world):
     world.relay.run()
     world.record()
@@ -343,6 +350,7 @@ def test_p11_rows_written_before_their_partition_was_attached(world):
 
 
 @pytest.mark.parametrize("shape,way", [("partitioned", "prune")])
+@pytest.mark.long
 def test_a_partition_that_was_made_filled_and_attached_at_once(world):
     world.relay.run()
     world.relay.wait_ready()
@@ -360,6 +368,7 @@ def test_a_partition_that_was_made_filled_and_attached_at_once(world):
 
 
 @_all(("plain", "prune"))
+@pytest.mark.long
 def test_p11_a_table_that_was_added_later_has_a_proof_of_its_own(world):
     """It begins when the table is taken up, and not with the slot."""
     world.relay.run()

@@ -240,7 +240,7 @@ def _parts(case):
 
 @pytest.mark.parametrize("verb, left_out", covering(_CASES, _parts),
                          ids=lambda value: str(value))
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_a_verb_has_the_rights_that_it_needs_and_no_more(
         walpost, prepared, outbox, kafka, topics, verb, left_out):
     works, *headings = _VERBS[verb]

@@ -78,6 +78,7 @@ def test_a_changed_password_is_taken_up_by_sighup(
 
 
 @pytest.mark.parametrize("store", ["kafka", *long_only("none")])
+@pytest.mark.long
 def test_a_changed_password_is_taken_up(
         walpost, database, outbox, topics, secured, authority, directory, store):
     path = directory / "password"
@@ -104,6 +105,7 @@ def test_a_changed_password_is_taken_up(
         secured.set_password(_PASSWORD)
 
 
+@pytest.mark.long
 def test_a_changed_certificate_is_taken_up(walpost, database, outbox, topics,
                                            secured, authority, directory):
     """That of the client, and the authority of the brokers'."""
@@ -153,6 +155,7 @@ def test_a_token(walpost, database, outbox, topics, secured, authority, endpoint
             assert token not in text
 
 
+@pytest.mark.long
 def test_a_token_is_refreshed_before_it_ends(
         walpost, database, outbox, topics, secured, authority, endpoint):
     endpoint.lifetime = 12
@@ -168,6 +171,7 @@ def test_a_token_is_refreshed_before_it_ends(
     assert relay.get("/readyz")[0] == 200
 
 
+@pytest.mark.long
 def test_a_wrong_secret_of_the_client(walpost, database, outbox, topics, secured,
                                       authority, endpoint, directory):
     path = directory / "secret"
@@ -207,6 +211,7 @@ def test_the_token_endpoint_is_away(walpost, database, outbox, topics, secured,
     assert _publishes(relay, database, outbox, secured, topics, 5) == 10
 
 
+@pytest.mark.long
 def test_p10_the_token_endpoint_does_not_answer(
         walpost, database, outbox, topics, secured, authority, endpoint):
     """It is asked on a thread of librdkafka's, never on the loop."""

@@ -126,6 +126,7 @@ def _refused(secured, authority, foreign):
     }
 
 
+@pytest.mark.long
 def test_what_never_connects_says_why(walpost, database, outbox, topics, secured,
                                       authority, directory):
     """`check` and /readyz, in the same words; all of them side by side."""

@@ -97,6 +97,7 @@ def test_a_client_certificate(walpost, admitted, outbox, kafka, topics, postgres
 
 
 @pytest.mark.parametrize("given", ["keyword", "environment"])
+@pytest.mark.sample(2)
 def test_a_password_file(walpost, admitted, outbox, kafka, topics, postgres,
                          authority, directory, given):
     entry = _PASSWORD.replace("\\", "\\\\").replace(":", "\\:")
@@ -156,6 +157,7 @@ _WRONG = {
 
 
 @pytest.mark.parametrize("case", _WRONG)
+@pytest.mark.sample(3)
 def test_wrong_credentials(walpost, admitted, kafka, topics, postgres, authority,
                            case):
     changes, words = _WRONG[case]
@@ -165,6 +167,7 @@ def test_wrong_credentials(walpost, admitted, kafka, topics, postgres, authority
         words)
 
 
+@pytest.mark.long
 def test_another_authority(walpost, admitted, kafka, topics, postgres, directory):
     foreign = Authority(directory / "foreign", name="somebody else")
     _refused(walpost(admitted, kafka, topics, postgres={
@@ -184,6 +187,7 @@ _SERVER = {
 
 
 @pytest.mark.parametrize("case", _SERVER)
+@pytest.mark.sample(2)
 def test_a_wrong_certificate_of_the_server(
         walpost, admitted, kafka, topics, postgres, authority,
         other_certificates, case):
@@ -195,6 +199,7 @@ def test_a_wrong_certificate_of_the_server(
 
 
 @pytest.mark.parametrize("case", ["expired", "foreign", "another name"])
+@pytest.mark.sample(3)
 def test_a_wrong_certificate_of_the_client(
         walpost, admitted, kafka, topics, postgres, authority, directory, case):
     issuer = authority
@@ -223,6 +228,7 @@ _COMMANDS = {
 
 
 @pytest.mark.parametrize("case", _COMMANDS)
+@pytest.mark.sample(3)
 def test_a_password_command_that_fails(walpost, admitted, kafka, topics, postgres,
                                        authority, case):
     script, words = _COMMANDS[case]
@@ -236,6 +242,7 @@ def test_a_password_command_that_fails(walpost, admitted, kafka, topics, postgre
     assert "a-secret" not in checked.stdout + relay.log()
 
 
+@pytest.mark.long
 def test_a_password_command_that_hangs(walpost, admitted, kafka, topics, postgres,
                                        authority):
     relay = walpost(admitted, kafka, topics, postgres={
@@ -331,6 +338,7 @@ def test_a_changed_password_is_taken_up(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_a_changed_password_is_taken_up_by_polling(
         walpost, admitted, outbox, kafka, topics, rotated, authority, directory):
     admitted.execute("alter table outbox add published_at timestamptz, "

@@ -286,7 +286,7 @@ _SAMPLE = [("role", "stream"), ("database", "snapshot"),
 @pytest.mark.parametrize("where, case", [
     *_SAMPLE, *long_only(*(pair for pair in itertools.product(_WHERE, _CASES)
                            if pair not in _SAMPLE))])
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 def test_hostile_settings_change_nothing(
         walpost, postgres, database, kafka, topics, reader, role, where, case):
     made = _CASES[case](walpost, database, kafka, topics, reader, role)
@@ -296,6 +296,7 @@ def test_hostile_settings_change_nothing(
     made.act()
 
 
+@pytest.mark.long
 def test_the_privileges_of_a_group_role_are_used(
         walpost, database, kafka, outbox, topics, reader, role):
     """`role` is not pinned: an operator may want it."""
@@ -416,6 +417,7 @@ _BAD = "E'caf\\xe9'"
 
 @pytest.mark.parametrize("field", ["payload", "aggregate_id",
                                    *long_only("type", "headers")])
+@pytest.mark.sample(2)
 def test_p8_a_byte_that_is_not_utf8_names_its_row(
         walpost, any_bytes, kafka, topics, reader, field):
     database = any_bytes
@@ -449,6 +451,7 @@ def test_p8_a_byte_that_is_not_utf8_names_its_row(
     assert record.value == '"Łódź"'.encode()
 
 
+@pytest.mark.long
 def test_p8_a_snapshot_names_the_row_with_a_byte_that_is_not_utf8(
         walpost, any_bytes, kafka, topics):
     database = any_bytes
@@ -463,6 +466,7 @@ def test_p8_a_snapshot_names_the_row_with_a_byte_that_is_not_utf8(
     assert relay.get("/readyz")[0] == 503
 
 
+@pytest.mark.long
 def test_p8_polling_gives_up_the_row_with_a_byte_that_is_not_utf8(
         walpost, any_bytes, kafka, topics, reader):
     database = any_bytes
@@ -510,6 +514,7 @@ def test_p9_two_clusters_share_a_topic_under_one_slot_name(
         assert keys == ["round 0", "round 1"]
 
 
+@pytest.mark.long
 def test_p9_a_record_under_the_old_key_counts_on(
         walpost, database, kafka, outbox, topics, directory):
     """As an older release has written it."""
@@ -535,6 +540,7 @@ def test_p9_a_record_under_the_old_key_counts_on(
     relay.wait_unready(re.escape("[slot_advanced]"))
 
 
+@pytest.mark.long
 def test_p9_a_database_that_moved_is_noticed_by_the_other_systems_record(
         walpost, database, own_database, kafka, outbox, topics, directory):
     slot = database.name

@@ -26,6 +26,7 @@ def _publish(outbox, count=100):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sample(3)
 def test_p10_rows_come_from_the_host_behind_a_silent_one(
         walpost, database, outbox, kafka, topics, kind):
     with SilentServer(kind) as first:
@@ -40,6 +41,7 @@ def test_p10_rows_come_from_the_host_behind_a_silent_one(
 
 
 @pytest.mark.parametrize("kind", [KINDS[0], *long_only(*KINDS[1:])])
+@pytest.mark.long
 def test_p10_polled_rows_come_from_the_host_behind_a_silent_one(
         walpost, database, kafka, topics, kind):
     database.execute(EVENTS)
@@ -73,6 +75,7 @@ _VERBS = ["check", "verify", "recover --dry-run --order-by sequence", "init",
             for i, verb in enumerate(_VERBS)],
     kind=KINDS, verb=_VERBS), ids=str)
 @pytest.mark.sample(3)
+@pytest.mark.long
 def test_verbs_take_the_host_behind_a_silent_one(
         walpost, database, outbox, kafka, topics, case):
     relay = walpost(database, kafka, topics).run()
@@ -103,6 +106,7 @@ def test_a_host_has_as_long_as_connect_timeout_says(
         assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_one_name_with_two_addresses(walpost, database, outbox, kafka, topics,
                                      directory):
     names = HeldCalls(directory / "names")
@@ -116,6 +120,7 @@ def test_one_name_with_two_addresses(walpost, database, outbox, kafka, topics,
         assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_lists_of_a_service_and_of_addresses(walpost, database, outbox, kafka,
                                              topics, directory):
     """libpq alone reads the service file; hostaddr takes no look-up."""
@@ -134,6 +139,7 @@ def test_lists_of_a_service_and_of_addresses(walpost, database, outbox, kafka,
         assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_all_silent_places_are_named(walpost, database, kafka, topics):
     """Nobody else answers: the reason has each of them."""
     with SilentServer("accepts") as first, SilentServer("full") as second:

@@ -41,6 +41,7 @@ def test_p10_sigterm_under_load(walpost, database, kafka, outbox, topics):
     judge(outbox, kafka, relay, at_least=1)
 
 
+@pytest.mark.long
 def test_p10_sigint_is_as_good(walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics).run()
     outbox.insert("order", "order-1")
@@ -66,6 +67,7 @@ def test_p10_what_was_acknowledged_is_confirmed_at_the_end(
     assert judge(outbox, kafka, relay, at_least=1).duplicates == 0
 
 
+@pytest.mark.long
 def test_p5_what_the_producer_had_no_room_for_is_not_sent_at_the_end(
         walpost, database, own_kafka, outbox, topics):
     """Its commit would not be read any more, and so it would come twice."""
@@ -174,6 +176,7 @@ def test_p3_broker_freezes_and_thaws(walpost, database, own_kafka, outbox,
     judge(outbox, own_kafka, relay)
 
 
+@pytest.mark.long
 def test_p10_sigterm_while_the_slot_cannot_be_made(walpost, database, kafka,
                                                    outbox, topics):
     """It waits for a transaction that is open."""

@@ -156,6 +156,7 @@ _SAMPLE = [
 @pytest.mark.parametrize("relay", pairs(
     _SAMPLE, state=list(_STATES), how=["freeze", "cut", "kill"],
     guarantee=["at_least_once", "exactly_once"]), ids=str, indirect=True)
+@pytest.mark.sample(2)
 def test_p10_silent_brokers_are_noticed(relay, database, brokers):
     brokers.silence(relay.case["how"])
     begun = time.monotonic()

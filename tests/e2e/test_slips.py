@@ -40,7 +40,7 @@ def _state(database):
 
 @pytest.mark.parametrize("case", pairs(slip=list(_SLIPS), mapped=[False, True]),
                          ids=str)
-@pytest.mark.sample(3)
+@pytest.mark.sample(15)
 def test_init_makes_no_table_from_a_slip(walpost, database, kafka, topics, case):
     table, wanted = _SLIPS[case["slip"]]
     columns = _OTHERS if case["mapped"] else None

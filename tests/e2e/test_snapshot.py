@@ -100,6 +100,7 @@ def test_p10_sigterm_interrupts_the_snapshot(walpost, database, kafka, outbox,
 
 
 @pytest.mark.parametrize("poison", ["mapping", *long_only("too large")])
+@pytest.mark.long
 def test_p8_a_row_that_cannot_be_delivered_waits_for_the_operator(
         walpost, database, kafka, outbox, topics, poison):
     relay = walpost(database, kafka, topics, **_sections())
@@ -136,6 +137,7 @@ _LIMITS = {"idle_in_transaction_session_timeout": "200ms",
            "statement_timeout": "300ms", "lock_timeout": "200ms"}
 
 
+@pytest.mark.long
 def test_limits_of_the_role_do_not_start_it_over(
         walpost, database, kafka, outbox, topics):
     limits = dict(_LIMITS)
@@ -167,6 +169,7 @@ def test_p1_a_lost_connection_resumes_at_the_last_acknowledged_row(
     assert len(records) == len(outbox.expected()), "it starts over"
 
 
+@pytest.mark.long
 def test_p1_rows_of_one_key_of_the_order_resume_too(
         walpost, database, kafka, outbox, topics):
     """All rows are ties of the order."""
@@ -179,6 +182,7 @@ def test_p1_rows_of_one_key_of_the_order_resume_too(
     assert len(records) == 1500
 
 
+@pytest.mark.long
 def test_p1_snapshot_over_a_server_restart(walpost, own_postgres, own_kafka,
                                            topics):
     outbox = Outbox(own_postgres.create_database(), topics)
@@ -205,6 +209,7 @@ if LONG:
     test_p1_a_broker_that_dies_resumes = _a_broker_that_dies_resumes
 
 
+@pytest.mark.long
 def test_p10_the_metrics_count_its_rows(walpost, database, kafka, outbox,
                                         topics):
     """Those that are set aside, too: nothing of it is silent."""
@@ -241,6 +246,7 @@ def _drop_slot(database):
 
 @pytest.mark.parametrize("guarantee", ["exactly_once", *long_only(
     "at_least_once")])
+@pytest.mark.long
 def test_p1_the_slot_is_made_again_during_the_snapshot(
         walpost, database, kafka, outbox, topics, guarantee):
     """What committed between the two slots is in neither."""
@@ -257,6 +263,7 @@ def test_p1_the_slot_is_made_again_during_the_snapshot(
     assert verify(slow)["clean"]
 
 
+@pytest.mark.long
 def test_p9_the_slot_is_dropped_during_the_snapshot(walpost, database, kafka,
                                                     outbox, topics):
     """A gap, and after it the snapshot is still to come."""
@@ -273,6 +280,7 @@ def test_p9_the_slot_is_dropped_during_the_snapshot(walpost, database, kafka,
 
 
 @pytest.mark.parametrize("store", ["file", "kafka", "postgres"])
+@pytest.mark.sample(3)
 def test_p9_a_fresh_slot_names_the_checkpoint_of_the_slot_before(
         walpost, database, kafka, outbox, topics, directory, store):
     """And the command removes it."""
@@ -300,6 +308,7 @@ def test_p9_a_fresh_slot_names_the_checkpoint_of_the_slot_before(
     assert "checkpoint" not in relay.verb("init", "--fresh").stdout
 
 
+@pytest.mark.long
 def test_p9_a_fresh_slot_names_events_that_are_parked(walpost, database, kafka,
                                                       outbox, topics):
     relay = walpost(database, kafka, topics, **_sections(),

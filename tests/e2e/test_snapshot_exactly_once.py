@@ -63,6 +63,7 @@ def _marked(kafka, topics):
 
 
 @pytest.mark.parametrize("way", ["init", "run"])
+@pytest.mark.sample(2)
 def test_p5_rows_from_before_the_slot_and_after_it(walpost, database, kafka,
                                                    outbox, topics, way):
     """Those from after it are the stream's."""
@@ -163,6 +164,7 @@ def test_p5_one_that_is_suspended_wakes_up(walpost, database, kafka, outbox,
 
 
 @pytest.mark.parametrize("action", ["stop", "dead_letter"])
+@pytest.mark.long
 def test_p8_a_row_that_cannot_be_delivered(walpost, database, kafka, outbox,
                                            topics, action):
     """What stands before it becomes visible."""
@@ -203,6 +205,7 @@ def _with_unflushed(walpost, own_postgres, kafka, topics, rows):
     return relay, outbox
 
 
+@pytest.mark.long
 def test_p5_rows_that_are_visible_and_not_flushed(walpost, own_postgres, kafka,
                                                   topics):
     """They are left to the stream, too."""
@@ -212,6 +215,7 @@ def test_p5_rows_that_are_visible_and_not_flushed(walpost, own_postgres, kafka,
     assert _marked(kafka, topics) == 100
 
 
+@pytest.mark.long
 def test_p5_rows_with_one_place_in_the_order(walpost, database, kafka, outbox,
                                              topics):
     """One bulk insert, as with created_at default now()."""
@@ -230,6 +234,7 @@ def test_p5_rows_with_one_place_in_the_order(walpost, database, kafka, outbox,
     assert verify(relay, "--fail-on-duplicates")["found"] == {}
 
 
+@pytest.mark.long
 def test_p1_the_place_is_not_utf8(walpost, database, kafka, topics):
     """A bytea is printed as text, in the encoding of an SQL_ASCII database any
     byte may be in an id."""
@@ -248,6 +253,7 @@ def test_p1_the_place_is_not_utf8(walpost, database, kafka, topics):
     assert _committed(kafka, topics) == 3000
 
 
+@pytest.mark.long
 def test_p5_the_checkpoint_topic_is_deleted(walpost, database, strict_kafka,
                                             outbox, topics):
     """It is made again, and the snapshot goes on where it was."""
@@ -275,6 +281,7 @@ def test_p7_the_brokers_are_away_for_longer_than_a_take_over(
     judge_once(outbox, own_kafka, relay)
 
 
+@pytest.mark.long
 def test_p10_sigterm_while_it_looks_at_the_slot(walpost, own_postgres, kafka,
                                                 topics):
     """Its session does not answer any more."""

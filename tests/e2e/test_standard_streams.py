@@ -26,7 +26,7 @@ def _wait_tail(database):
 
 @pytest.mark.parametrize("closed", [">&- 2>&-", "2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("words", ["verify --wait 0", "check", "prune --dry-run"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(10)
 def test_closed_streams_change_no_exit_code(walpost, database, kafka, outbox,
                                             topics, closed, words):
     # pylint: disable=unused-argument
@@ -39,6 +39,7 @@ def test_closed_streams_change_no_exit_code(walpost, database, kafka, outbox,
 
 @pytest.mark.parametrize("words", ["check", "run --print-config",
                                    "verify --wait 0"])
+@pytest.mark.sample(3)
 def test_output_that_cannot_be_written(walpost, database, kafka, outbox, topics,
                                        words):
     # pylint: disable=unused-argument
@@ -49,6 +50,7 @@ def test_output_that_cannot_be_written(walpost, database, kafka, outbox, topics,
     assert ended.stderr.count("stdout cannot be written: No space left") == 1
 
 
+@pytest.mark.long
 def test_manual_that_cannot_be_written():
     with open("/dev/full", "w", encoding="utf-8") as full:
         ended = subprocess.run([walpost_binary(), "man"], stdout=full,

@@ -37,6 +37,7 @@ def _wait_streaming(relay, seconds):
     return time.monotonic() - begun
 
 
+@pytest.mark.long
 def test_p2_standby_waits_and_is_ready(pair, database):
     _, second = pair
     code, text = second.get("/readyz")
@@ -85,6 +86,7 @@ def test_p1_p2_p3_standby_takes_over_when_the_first_freezes(
     judge(outbox, kafka, first, takeover=True)
 
 
+@pytest.mark.long
 def test_p1_p2_p3_standby_takes_over_when_the_first_is_cut_off(
         walpost, database, postgres, kafka, outbox, topics, proxy_of):
     proxy = proxy_of(postgres.port)
@@ -108,6 +110,7 @@ def test_p1_p2_p3_standby_takes_over_when_the_first_is_cut_off(
     assert first.peak_memory_bytes() < MOST_MEMORY
 
 
+@pytest.mark.long
 def test_p2_a_dead_predecessors_walsender_is_ended(
         walpost, database, postgres, kafka, outbox, topics, proxy_of):
     proxy = proxy_of(postgres.port)
@@ -124,6 +127,7 @@ def test_p2_a_dead_predecessors_walsender_is_ended(
     judge(outbox, kafka, relay, at_least=1)
 
 
+@pytest.mark.long
 def test_p8_a_slot_that_is_used_by_something_else_is_no_standby(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics).run()

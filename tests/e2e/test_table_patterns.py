@@ -93,6 +93,7 @@ def _refusal(relay):
     {}, {"checkpoint": {"store": "kafka"}},
     {"checkpoint": {"store": "kafka"}, "delivery": {"guarantee": "exactly_once"}},
 ], ids=["slot", "checkpoint", "exactly once"])
+@pytest.mark.sample(3)
 def test_p1_tenants_that_come_while_walpost_runs_and_while_it_is_down(
         tenants, relay_of, topics, sections):
     if "checkpoint" in sections:
@@ -137,6 +138,7 @@ def test_p1_tenants_that_come_while_walpost_runs_and_while_it_is_down(
     assert "is new" not in relay.log()
 
 
+@pytest.mark.long
 def test_p1_p9_rows_from_before_the_publication_are_named(tenants, relay_of):
     """A tenant whose table is not in the publication is the reason why walpost
     is not ready; the others go on."""
@@ -164,6 +166,7 @@ def test_p1_p9_rows_from_before_the_publication_are_named(tenants, relay_of):
     assert relay.verb("verify").returncode == 0
 
 
+@pytest.mark.long
 def test_a_table_whose_columns_do_not_fit(tenants, relay_of):
     """An error with its name, at the start and later; it goes on by itself when
     the table fits."""
@@ -191,6 +194,7 @@ def test_a_table_whose_columns_do_not_fit(tenants, relay_of):
     relay.wait_unready(r"tenant_3\.outbox has no column 'payload'")
 
 
+@pytest.mark.long
 def test_an_exact_entry_wins_and_two_patterns_are_refused(tenants, relay_of,
                                                           topics):
     tenants.make("tenant_1", "tenant_2")
@@ -224,6 +228,7 @@ def test_an_exact_entry_wins_and_two_patterns_are_refused(tenants, relay_of,
     wait_until(lambda: tenants.sent()["tenant_x"] == 1, "tenant_x", 20)
 
 
+@pytest.mark.long
 def test_a_pattern_that_matches_nothing_says_so(tenants, relay_of):
     tenants.publish()
     relay = relay_of("tenat_*.outbox", _TENANTS)
@@ -244,6 +249,7 @@ def test_a_pattern_that_matches_nothing_says_so(tenants, relay_of):
         relay.verb("check").stdout)
 
 
+@pytest.mark.long
 def test_a_star_that_is_escaped_is_a_star(tenants, relay_of):
     tenants.make("tenant_*", "tenant_1")
     tenants.publish()
@@ -289,6 +295,7 @@ def test_init_and_the_other_verbs_have_all_tables_that_match(tenants, relay_of,
     assert wrong.returncode == 2 and "tenant_3.outbox" in wrong.stderr
 
 
+@pytest.mark.long
 def test_p9_a_tenant_that_is_dropped_is_a_gap_until_it_is_accepted(
         tenants, relay_of):
     """As with a table that is listed, at any time: each of them is named. walpost
@@ -330,6 +337,7 @@ def test_p9_a_tenant_that_is_dropped_is_a_gap_until_it_is_accepted(
 
 
 @pytest.mark.parametrize("store", ["kafka", "none"])
+@pytest.mark.long
 def test_p1_a_tenant_that_the_role_may_not_read(tenants, relay_of, topics, store):
     """Publishing needs no right on the schema. A role that does not own the
     publication needs a checkpoint store, or its owner for each table."""
@@ -366,6 +374,7 @@ def test_p1_a_tenant_that_the_role_may_not_read(tenants, relay_of, topics, store
     assert relay.verb("check").returncode == 0
 
 
+@pytest.mark.long
 def test_a_schema_with_a_dot_in_its_name(tenants, relay_of):
     """schema.table cannot express it: it is named, and the others go on."""
     tenants.make("tenant_1")
@@ -386,6 +395,7 @@ def test_a_schema_with_a_dot_in_its_name(tenants, relay_of):
     tenants.wait_sent(relay)
 
 
+@pytest.mark.long
 def test_p1_a_tenant_that_came_and_went_while_walpost_was_down(tenants,
                                                                relay_of):
     """Its rows are in the WAL, and they are events."""
@@ -425,6 +435,7 @@ def test_p1_a_kill_at_any_time_loses_no_row_of_a_new_tenant(tenants, relay_of,
     assert relay.verb("verify").returncode == 0
 
 
+@pytest.mark.long
 def test_a_renamed_tenant_stops_the_flow_by_name(tenants, relay_of):
     tenants.make("tenant_1", "tenant_2")
     tenants.publish()

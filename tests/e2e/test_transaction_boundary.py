@@ -47,6 +47,7 @@ def test_source_transactions_are_whole_whenever_walpost_is_killed(
     assert len(parts) == 40 and set(parts.values()) == {400}, parts
 
 
+@pytest.mark.long
 def test_a_source_transaction_beyond_a_limit_is_split(
         walpost, database, kafka, outbox, topics):
     sections = _sections(topics, max_transaction_records=1000)
@@ -58,6 +59,7 @@ def test_a_source_transaction_beyond_a_limit_is_split(
     assert "in several Kafka transactions" in relay.log()
 
 
+@pytest.mark.long
 def test_a_source_transaction_beyond_a_limit_stops_the_flow(
         walpost, database, kafka, outbox, topics):
     sections = _sections(topics, max_transaction_records=1000,
@@ -85,6 +87,7 @@ def test_a_source_transaction_beyond_a_limit_stops_the_flow(
 
 
 @pytest.mark.parametrize("action", ["skip", "dead_letter"])
+@pytest.mark.long
 def test_p8_the_brokers_refuse_two_events_of_a_transaction(
         walpost, database, kafka, outbox, topics, action):
     """Each ends the whole Kafka transaction. The first one is known after that."""

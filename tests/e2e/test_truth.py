@@ -7,6 +7,8 @@ import os
 import signal
 import time
 
+import pytest
+
 from harness import MOST_MEMORY, Outbox, judge, note, wait_until
 
 _SEGMENT = 16 << 20
@@ -40,6 +42,7 @@ def test_p10_frozen_walsender(walpost, database, kafka, outbox, topics):
     judge(outbox, kafka, relay, at_least=1)
 
 
+@pytest.mark.long
 def test_p10_a_role_that_may_not_replicate_any_more(
         walpost, own_postgres, kafka, topics):
     database = own_postgres.create_database()
@@ -83,6 +86,7 @@ def test_p7_p10_wal_budget(walpost, own_database, own_kafka, topics):
     judge(outbox, own_kafka, relay, at_least=1)
 
 
+@pytest.mark.long
 def test_p7_an_idle_outbox_lets_go_of_wal(walpost, own_database, kafka,
                                           topics):
     megabytes = int(os.environ.get("WALPOST_IDLE_WAL_MB", "200"))

@@ -36,6 +36,7 @@ def test_p10_frozen_kafka_while_the_outbox_is_idle(
     judge(outbox, own_kafka, relay, at_least=2)
 
 
+@pytest.mark.long
 def test_p10_an_idle_relay_stays_ready(walpost, database, kafka, outbox, topics):
     """Also where librdkafka asks for no metadata by itself."""
     relays = [walpost(database, kafka, topics,
@@ -78,6 +79,7 @@ def _being_made(database, relay):
 
 
 @pytest.mark.parametrize("snapshot", ["never", "initial"])
+@pytest.mark.sample(2)
 def test_p10_starting_names_the_transaction_that_a_new_slot_waits_for(
         walpost, database, kafka, outbox, topics, old_transaction, snapshot):
     relay = walpost(database, kafka, topics, snapshot=snapshot, outbox={
@@ -95,6 +97,7 @@ def test_p10_starting_names_the_transaction_that_a_new_slot_waits_for(
     judge(outbox, kafka, relay, at_least=1)
 
 
+@pytest.mark.long
 def test_p10_killed_while_its_slot_was_made(
         walpost, database, kafka, outbox, topics, old_transaction):
     relay = walpost(database, kafka, topics).start()
@@ -114,6 +117,7 @@ def test_p10_killed_while_its_slot_was_made(
     judge(outbox, kafka, relay, at_least=1)
 
 
+@pytest.mark.long
 def test_p10_another_instance_that_makes_the_slot_is_not_waited_for_as_standby(
         walpost, database, kafka, outbox, topics, old_transaction):
     first = walpost(database, kafka, topics).start()
@@ -131,6 +135,7 @@ def test_p10_another_instance_that_makes_the_slot_is_not_waited_for_as_standby(
                lambda: f"standby; it says {second.get('/readyz')}", 15)
 
 
+@pytest.mark.long
 def test_p10_a_prepared_transaction_that_a_new_slot_waits_for_is_named(
         walpost, own_postgres, kafka, topics):
     own_postgres.stop()
@@ -147,6 +152,7 @@ def test_p10_a_prepared_transaction_that_a_new_slot_waits_for_is_named(
     relay.wait_ready(20)
 
 
+@pytest.mark.long
 def test_p10_standby_of_an_instance_that_froze_is_not_ready(
         walpost, database, kafka, outbox, topics):
     # pylint: disable=unused-argument
@@ -177,6 +183,7 @@ def roles(database):
 
 
 @pytest.mark.parametrize("same_role", [True, False])
+@pytest.mark.long
 def test_p10_standby_without_the_right_to_see_statistics(
         walpost, roles, database, kafka, outbox, topics, same_role):
     # pylint: disable=unused-argument
@@ -207,6 +214,7 @@ def test_p10_standby_without_the_right_to_see_statistics(
                lambda: f"streaming; it says {second.get('/readyz')}", 10)
 
 
+@pytest.mark.long
 def test_p10_a_standby_shows_no_lag(walpost, database, kafka, outbox, topics):
     first = walpost(database, kafka, topics).run()
     second = walpost(database, kafka, topics).start()

@@ -203,6 +203,7 @@ _CASES = pairs(
 
 
 @pytest.mark.parametrize("scene", _CASES, ids=str, indirect=True)
+@pytest.mark.sample(3)
 def test_p10_what_no_end_of_an_outage_mends_is_shown_first(
         scene, database, topics):
     # pylint: disable=unused-argument
@@ -230,6 +231,7 @@ def test_p10_what_no_end_of_an_outage_mends_is_shown_first(
     trouble=["event"], outage=["kill", "freeze"],
     store=["none", "postgres"], order=["harm first", "outage first"],
     life=["running"]), ids=str, indirect=True)
+@pytest.mark.long
 def test_p10_when_the_worse_is_over_the_outage_is_shown(scene):
     relay = scene.relay
     scene.befall()
@@ -245,6 +247,7 @@ def test_p10_when_the_worse_is_over_the_outage_is_shown(scene):
     [{"outage": "kill", "event": "to another topic"}],  # the usual run
     outage=["kill", "freeze"], event=["before", "after", "to another topic"]),
     ids=str)
+@pytest.mark.long
 def test_p10_exactly_once_blames_the_brokers_that_are_all_down(
         walpost, database, own_kafka, topics, case):
     outbox = Outbox(database, topics)

@@ -44,6 +44,7 @@ def test_init_prepares_and_check_agrees(walpost, database, kafka, reader,
     assert [r.key for r in reader.read_all(topics)] == [b"order-1"]
 
 
+@pytest.mark.long
 def test_check_calls_nothing_published_without_a_publication(
         walpost, database, kafka, outbox, topics):
     assert outbox  # the table
@@ -56,6 +57,7 @@ def test_check_calls_nothing_published_without_a_publication(
             in relay.verb("check").stdout)
 
 
+@pytest.mark.long
 def test_table_of_init_refuses_what_could_never_be_delivered(
         walpost, database, kafka, topics):
     _manual(walpost, database, kafka, topics).verb("init")
@@ -78,6 +80,7 @@ def test_init_print_only_prints(walpost, database, kafka, topics):
     assert relay.verb("check").returncode == 0
 
 
+@pytest.mark.long
 def test_init_print_has_the_table_of_the_checkpoint(walpost, database, kafka,
                                                     topics):
     relay = _manual(walpost, database, kafka, topics, checkpoint={
@@ -93,6 +96,7 @@ def test_init_print_has_the_table_of_the_checkpoint(walpost, database, kafka,
     assert database.value("select count(*) from point") == 1
 
 
+@pytest.mark.long
 def test_check_says_what_only_a_checkpoint_notices(walpost, database, kafka,
                                                    topics):
     plain = walpost(database, kafka, topics)
@@ -101,6 +105,7 @@ def test_check_says_what_only_a_checkpoint_notices(walpost, database, kafka,
     assert "ok      checkpoint.store is set" in stored.verb("check").stdout
 
 
+@pytest.mark.long
 def test_check_looks_at_the_birth_record(walpost, database, kafka, topics):
     owner = _manual(walpost, database, kafka, topics)
     role = database.name + "_role"
@@ -159,6 +164,7 @@ def test_init_with_failover(walpost, database, kafka, topics):
     ("alter table outbox rename column payload to body", "payload"),
     ("drop table outbox", r"(?i)outbox"),
 ])
+@pytest.mark.sample(3)
 def test_check_finds_and_mends(walpost, database, kafka, topics, harm, remedy):
     relay = _manual(walpost, database, kafka, topics)
     assert relay.verb("init").returncode == 0
@@ -169,6 +175,7 @@ def test_check_finds_and_mends(walpost, database, kafka, topics, harm, remedy):
     assert re.search(remedy, found.stdout), found.stdout
 
 
+@pytest.mark.long
 def test_check_without_a_slot(walpost, database, kafka, outbox, topics):
     database.execute("create publication walpost for table outbox "
                      "with (publish = 'insert')")
@@ -188,6 +195,7 @@ def test_check_without_a_broker(walpost, database, kafka, topics):
     assert "127.0.0.1:1" in found.stdout
 
 
+@pytest.mark.long
 def test_check_says_that_order_is_lost_without_a_key(walpost, database, kafka,
                                                      topics):
     keyed = _manual(walpost, database, kafka, topics)
@@ -238,6 +246,7 @@ def _said(*words):
     return said.stdout
 
 
+@pytest.mark.long
 def test_version_as_an_option():
     line, = _said("--version").splitlines()
     assert line in _said("version").splitlines()
@@ -258,6 +267,7 @@ def test_help_names_every_verb_and_its_exit_codes():
     ("prune", "--batch", "retention.batch_rows"),
     ("prune", "--pause", "retention.pause"),
 ])
+@pytest.mark.sample(4)
 def test_help_names_the_defaults(verb, option, default):
     said = _said(verb, "--help")
     described = re.search(rf"{option} .*?(?=\n  -|\n\n|\Z)", said, re.S)[0]
@@ -304,11 +314,13 @@ def test_status_shows_what_a_restart_would_do(walpost, database, kafka, outbox,
         assert re.search(pattern, said, re.M), f"{pattern}\n{said}"
 
 
+@pytest.mark.long
 def test_status_needs_a_port_to_ask(walpost, database, kafka, topics):
     said = walpost(database, kafka, topics, http=None).verb("status")
     assert said.returncode == 2 and "http.listen is not set" in said.stderr
 
 
+@pytest.mark.long
 def test_check_warns_of_tables_that_nobody_publishes(walpost, database, kafka,
                                                      topics, outbox):
     assert outbox
@@ -320,6 +332,7 @@ def test_check_warns_of_tables_that_nobody_publishes(walpost, database, kafka,
     assert "tables that are not in outbox.tables (1, public.other" in said, said
 
 
+@pytest.mark.long
 def test_init_without_the_publication(walpost, own_postgres, own_database,
                                       kafka, topics):
     """The role of walpost may make the slot, but not put it on record."""

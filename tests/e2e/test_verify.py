@@ -91,6 +91,7 @@ def test_missing(relay, database, outbox):
     assert lost in report["findings"]["missing"]["examples"][0]
 
 
+@pytest.mark.long
 def test_rows_on_their_way_are_set_apart(relay, outbox):
     assert relay.stop() == 0
     outbox.insert("order", "key-1", sequence=100)
@@ -133,6 +134,7 @@ def test_duplicates_are_counted_and_may_be_errors(relay, database, kafka,
     _report(relay, "--fail-on-duplicates", expect=1)
 
 
+@pytest.mark.long
 def test_replayed_records_are_set_apart(relay, database, kafka, topics):
     identity, key, payload = _row(database, 7)
     _produce(kafka, topics + "order", payload, key, id=identity,
@@ -150,6 +152,7 @@ def test_records_without_a_row(relay, database, kafka, topics):
     _report(relay, "--fail-on-unknown", expect=1)
 
 
+@pytest.mark.long
 def test_pruned_rows_are_no_fault(relay, database):
     database.execute("delete from outbox where sequence < 5")
     assert _counts(_report(relay, expect=0)) == {"not_in_table": 5}
@@ -170,6 +173,7 @@ def test_disorder(relay, database, kafka, outbox, topics):
         assert first in report["findings"]["disorder"]["examples"][0]
 
 
+@pytest.mark.long
 def test_a_key_in_two_partitions(relay, database, kafka, topics):
     identity, key, payload = _row(database, 7)
     for partition in range(4):
@@ -193,6 +197,7 @@ def test_a_list_of_ids_instead_of_the_table(relay, database, directory):
     assert _counts(report) == {"not_in_table": 1}
 
 
+@pytest.mark.long
 def test_protobuf_values(walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics,
                     value={"format": "protobuf"}).run()
@@ -241,6 +246,7 @@ def test_what_does_not_fit_is_refused(relay, database):
     assert said.returncode == 2 and "/nonexistent" in said.stderr
 
 
+@pytest.mark.long
 def test_without_the_slot_nothing_is_on_its_way(relay, database, outbox):
     assert relay.stop() == 0
     lost = outbox.insert("order", "key-1", sequence=100)
@@ -325,7 +331,7 @@ _STEPS = {
 
 @pytest.mark.parametrize("steps, code, says", _EMPTY,
                          ids=[row[0].replace(" ", "-") for row in _EMPTY])
-@pytest.mark.sample(3)
+@pytest.mark.sample(15)
 def test_an_empty_table(walpost, database, kafka, outbox, topics, steps, code,
                         says):
     # Other tests may have letters in the usual topic.
@@ -345,6 +351,7 @@ def test_an_empty_table(walpost, database, kafka, outbox, topics, steps, code,
             relay.config["foreign"].kill()
 
 
+@pytest.mark.long
 def test_an_empty_table_beside_one_with_rows(walpost, database, kafka, outbox,
                                              topics):
     database.execute("create table other (like outbox including all)")
@@ -358,6 +365,7 @@ def test_an_empty_table_beside_one_with_rows(walpost, database, kafka, outbox,
         "were not compared (--ids FILE compares with a list)"]
 
 
+@pytest.mark.long
 def test_an_empty_table_that_is_polled(walpost, database, kafka, topics):
     database.execute("create table queue (id bigserial primary key, "
                      "aggregate_type text, aggregate_id text, payload text)")
@@ -387,6 +395,7 @@ def test_a_gap_on_record_is_not_clean(relay, database):
     assert "wal_forked" in report["findings"]["undecided"]["examples"][0]
 
 
+@pytest.mark.long
 def test_rows_from_before_the_slot_are_missing_running_or_not(
         walpost, database, kafka, outbox, topics):
     for number in range(30):
@@ -403,6 +412,7 @@ def test_rows_from_before_the_slot_are_missing_running_or_not(
     assert late not in str(report["findings"]["missing"]["examples"])
 
 
+@pytest.mark.long
 def test_a_topic_that_may_not_be_there_at_all(relay, kafka, database, topics):
     assert relay.stop() == 0
     kafka.delete_topic(topics + "order")

@@ -57,6 +57,7 @@ def test_what_is_no_event_is_counted(walpost, database, kafka, outbox, reader,
     assert status["rows_of_other_tables"] == 3
 
 
+@pytest.mark.long
 def test_an_update_that_is_not_published_is_not_seen(
         walpost, database, kafka, outbox, topics):
     """The publication that walpost makes publishes inserts alone."""
@@ -70,6 +71,7 @@ def test_an_update_that_is_not_published_is_not_seen(
 @pytest.mark.parametrize("columns, lacking", [
     ({}, {"payload"}), ({"payload": "data"}, {"data"})],
     ids=["payload", "data"])
+@pytest.mark.sample(2)
 def test_p8_a_message_without_payload_stops_the_flow(
         walpost, database, kafka, reader, topics, columns, lacking):
     name, = lacking
@@ -87,6 +89,7 @@ def test_p8_a_message_without_payload_stops_the_flow(
     assert (record.id, record.value) == ("tombstone", None)
 
 
+@pytest.mark.long
 def test_a_message_may_do_without_payload_when_that_is_said(
         walpost, database, kafka, reader, topics):
     walpost(database, kafka, topics, outbox={"messages": {
@@ -122,6 +125,7 @@ def test_no_header_of_ours_comes_twice(walpost, database, kafka, outbox, reader,
 @pytest.mark.parametrize("headers, name", [
     ('{"a": "1", "b": "2", "a": "3"}', "a"),
     ('{"id": "1", "headers.id": "2"}', "headers.id")])
+@pytest.mark.long
 def test_p8_a_member_that_comes_twice_stops_the_flow(
         walpost, database, kafka, outbox, topics, headers, name):
     # jsonb would keep the last one.
@@ -139,6 +143,7 @@ def test_p8_a_member_that_comes_twice_stops_the_flow(
     ({"route": {"headers": {"id": "event_id"}}}, "outbox.tables.columns.id"),
     ({"route": {"headers": {"walpost-position": "type"}}}, "reserved")],
     ids=["value.columns", "id", "walpost-"])
+@pytest.mark.sample(3)
 def test_a_configuration_that_repeats_a_name_is_refused(
         walpost, database, kafka, topics, sections, words):
     relay = walpost(database, kafka, topics, **sections)

@@ -1,7 +1,5 @@
 #include "app/checkpoint/checkpoint_service.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <memory>
 #include <utility>
 
@@ -14,6 +12,7 @@
 #include "fmt/format.h"
 #include "kafka/checkpoint/checkpoint_topic.h"
 #include "kafka/checkpoint/transactional_checkpoint.h"
+#include "loop/as_tuple.h"
 #include "outbox/numbering.h"
 #include "postgres/catalog/transaction_id_column.h"
 #include "postgres/checkpoint/checkpoint_table.h"
@@ -27,7 +26,6 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::seconds kLoadLimit{30};
 // Interval for checking whether a busy store has answered.
 constexpr std::chrono::milliseconds kBusyInterval{20};

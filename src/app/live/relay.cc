@@ -1,9 +1,7 @@
 #include "app/live/relay.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <random>
 #include <utility>
 
@@ -17,6 +15,7 @@
 #include "delivery/gap.h"
 #include "delivery/transactional_id.h"
 #include "fmt/format.h"
+#include "loop/as_tuple.h"
 #include "outbox/numbering.h"
 #include "outbox/table_pattern.h"
 #include "spdlog/spdlog.h"
@@ -28,8 +27,6 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 namespace {
-
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 
 // Limit for the first answer of the brokers, before a stream.
 constexpr milliseconds kClusterLimit{2000};

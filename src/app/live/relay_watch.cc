@@ -1,12 +1,11 @@
 // Relay: what it sees beside the stream.
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
 #include "app/live/relay.h"
 #include "base/reason_code.h"
 #include "fmt/format.h"
+#include "loop/as_tuple.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -17,7 +16,6 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 // Interval for offering held records again and for checking the state.
 constexpr milliseconds kWatchInterval{250};
 

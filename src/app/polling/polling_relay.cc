@@ -1,15 +1,14 @@
 #include "app/polling/polling_relay.h"
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <random>
 #include <utility>
 
 #include "app/process/diverted_event_log.h"
 #include "base/status_macros.h"
+#include "loop/as_tuple.h"
 #include "postgres/catalog/matching_tables.h"
 #include "postgres/connect/session_name.h"
 #include "postgres/connect/task_session.h"
@@ -23,16 +22,15 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 // Time for requests that are on their way when a sink has failed.
 constexpr milliseconds kSinkGrace{2000};
 // Time for the statements that settle records in flight at the end.
 constexpr milliseconds kSettleGrace{2000};
-constexpr milliseconds kWatchInterval{250};
+constexpr milliseconds kPollInterval{250};
 constexpr milliseconds kEndInterval{5};
 // Interval at which it looks for tables that are new by a pattern.
 constexpr milliseconds kTablesInterval{2000};
-constexpr milliseconds kAnswerLimit{10'000};
+constexpr milliseconds kTablesLimit{10'000};
 
 // How long a topic that the brokers do not know may still appear.
 constexpr milliseconds kTopicPatience{5'000};
@@ -118,7 +116,7 @@ asio::awaitable<absl::Status> PollingRelay::Run() {
     state_log_.Update(Diagnose(Signs()), Clock::now());
     hopeless = Hopeless();
     if (shutdown_deadline_ || !hopeless.ok()) break;
-    MonotonicTime next = Clock::now() + kWatchInterval;
+    MonotonicTime next = Clock::now() + kPollInterval;
     if (sinks_.sink() == nullptr) next = std::min(next, sink_at_);
     timer_.expires_at(next);
     co_await timer_.async_wait(kAsTuple);
@@ -143,7 +141,7 @@ asio::awaitable<absl::Status> PollingRelay::LookForTables() {
                               co_await Connection::Connect(executor_, options));
   while (!shutdown_deadline_) {
     OutboxOptions outbox = config_.outbox;
-    connection->set_deadline(Clock::now() + kAnswerLimit);
+    connection->set_deadline(Clock::now() + kTablesLimit);
     WALPOST_CO_RETURN_IF_ERROR(co_await ExpandPatterns(*connection, outbox));
     if (!HasSameTables(outbox, config_.outbox)) {
       MakeWayFor(std::move(outbox));

@@ -18,9 +18,9 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr size_t kMaxBytes = size_t{4} << 20;
+constexpr size_t kMaxRetriedBytes = size_t{4} << 20;
 constexpr milliseconds kLookInterval{1'000};
-constexpr milliseconds kTroublePause{2'000};
+constexpr milliseconds kRetryPause{2'000};
 
 }  // namespace
 
@@ -52,8 +52,9 @@ asio::awaitable<absl::StatusOr<bool>> DeadLetterRetrier::Turn() {
 
 asio::awaitable<absl::StatusOr<bool>> DeadLetterRetrier::Look() {
   const size_t max_rows = run_ == nullptr ? 1'000 : run_->max_rows();
-  WALPOST_CO_ASSIGN_OR_RETURN(std::vector<ParkedRow> rows,
-                              co_await table_.ReadRetries(max_rows, kMaxBytes));
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      std::vector<ParkedRow> rows,
+      co_await table_.ReadRetries(max_rows, kMaxRetriedBytes));
   if (rows.empty()) {
     next_at_ = Clock::now() + kLookInterval;
     // Letters of an earlier configuration are sent, and no more are stored.
@@ -89,7 +90,7 @@ asio::awaitable<absl::Status> DeadLetterRetrier::Settle(
     const ParkedRow& failed = rows[failure.row];
     WALPOST_CO_RETURN_IF_ERROR(co_await PutBack(failed, failure.reason));
   }
-  if (!result.trouble.ok()) next_at_ += kTroublePause;
+  if (!result.trouble.ok()) next_at_ += kRetryPause;
   co_return absl::OkStatus();
 }
 

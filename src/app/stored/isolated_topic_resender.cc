@@ -19,10 +19,10 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr size_t kMaxBytes = size_t{4} << 20;
+constexpr size_t kMaxDrainedBytes = size_t{4} << 20;
 // Until a topic that took nothing is tried again, and one without events is
 // looked at again.
-constexpr milliseconds kTroublePause{2'000};
+constexpr milliseconds kDrainPause{2'000};
 constexpr milliseconds kIdlePause{1'000};
 
 }  // namespace
@@ -88,7 +88,7 @@ asio::awaitable<absl::Status> IsolatedTopicResender::Begin(std::string topic,
   wanted.topic = topic;
   wanted.has_others = !parked_keys_.lanes().empty();
   wanted.max_events = drain.run->max_rows();
-  wanted.max_bytes = kMaxBytes;
+  wanted.max_bytes = kMaxDrainedBytes;
   WALPOST_CO_ASSIGN_OR_RETURN(std::vector<ParkedRow> rows,
                               co_await table_.ReadSendable(wanted));
   if (rows.empty()) {
@@ -132,7 +132,7 @@ asio::awaitable<absl::Status> IsolatedTopicResender::Settle(
   if (drain.is_moving && !was_moving) {
     spdlog::info("topic {} takes records again", topic);
   }
-  if (!drain.is_moving) drain.next_at += kTroublePause;
+  if (!drain.is_moving) drain.next_at += kDrainPause;
   co_return absl::OkStatus();
 }
 

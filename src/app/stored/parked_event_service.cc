@@ -1,15 +1,14 @@
 #include "app/stored/parked_event_service.h"
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "loop/as_tuple.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -20,7 +19,6 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 // Limits of a statement.
 constexpr size_t kMaxEvents = 1'000;
 constexpr size_t kMaxBytes = size_t{4} << 20;

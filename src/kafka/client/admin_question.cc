@@ -12,7 +12,7 @@ namespace {
 // How long the first question waits; each further one twice as long.
 constexpr milliseconds kFirstLimit{2'000};
 constexpr milliseconds kMetadataLimit{1'000};
-constexpr milliseconds kPause{100};
+constexpr milliseconds kPollTime{100};
 
 int Millis(MonotonicTime::duration duration) {
   const auto millis = std::chrono::ceil<milliseconds>(duration).count();
@@ -55,14 +55,14 @@ KafkaEvent AskController(rd_kafka_t* client, MonotonicTime deadline,
     // The client says itself that the time is up.
     while (event == nullptr && !stop.stop_requested() &&
            Clock::now() < deadline) {
-      event.reset(rd_kafka_queue_poll(answers.get(), Millis(kPause)));
+      event.reset(rd_kafka_queue_poll(answers.get(), Millis(kPollTime)));
     }
     if (event == nullptr) return nullptr;
     const bool is_late =
         rd_kafka_event_error(event.get()) == RD_KAFKA_RESP_ERR__TIMED_OUT;
     if (!is_late) return event;
     const MonotonicTime::duration left = deadline - Clock::now();
-    if (left <= kPause) return nullptr;
+    if (left <= kPollTime) return nullptr;
     RefreshMetadata(client, options.get(),
                     std::min(kMetadataLimit,
                              std::chrono::duration_cast<milliseconds>(left)));

@@ -19,25 +19,27 @@ namespace {
 constexpr int kMaxBrokerlessReports = 2;
 constexpr size_t kReportsPerTurn = 4096;
 constexpr size_t kReportsPerRead = 512;
-constexpr uint64_t kWakeUp = 1;
+constexpr uint64_t kOneMoreTurn = 1;
 
 }  // namespace
 
 void Producer::WaitForReports() {
-  eventfd_.async_wait(
-      asio::posix::stream_descriptor::wait_read,
-      [this](boost::system::error_code error) {
-        if (error || closed_) return;
-        uint64_t count = 0;
-        // Resets the counter. Must precede the drain: librdkafka writes once
-        // when the queue becomes non-empty.
-        (void)!read(eventfd_.native_handle(), &count, sizeof(count));
-        if (DrainReports()) {
-          (void)!write(eventfd_.native_handle(), &kWakeUp, sizeof(kWakeUp));
-        }
-        WaitForReports();
-        on_drained_();
-      });
+  eventfd_.async_wait(asio::posix::stream_descriptor::wait_read,
+                      [this](boost::system::error_code error) {
+                        if (error || closed_) return;
+                        uint64_t count = 0;
+                        // Resets the counter. Must precede the drain:
+                        // librdkafka writes once when the queue becomes
+                        // non-empty.
+                        (void)!read(eventfd_.native_handle(), &count,
+                                    sizeof(count));
+                        if (DrainReports()) {
+                          (void)!write(eventfd_.native_handle(), &kOneMoreTurn,
+                                       sizeof(kOneMoreTurn));
+                        }
+                        WaitForReports();
+                        on_drained_();
+                      });
 }
 
 bool Producer::DrainReports() {

@@ -10,7 +10,7 @@ namespace {
 namespace asio = boost::asio;
 
 // Tables whose ALTER TABLE is printed.
-constexpr size_t kMaxNamed = 5;
+constexpr size_t kMaxNamedTables = 5;
 
 // The table pg_class c has none: its rows cannot be changed if that is
 // published.
@@ -73,7 +73,7 @@ asio::awaitable<absl::StatusOr<Findings>> CheckPublishedChanges(
       "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
       "WHERE p.pubname = {0} AND (p.pubupdate OR p.pubdelete) AND {1} "
       "ORDER BY 1 LIMIT {2}",
-      connection.Literal(publication), kHasNone, kMaxNamed, kNameSql);
+      connection.Literal(publication), kHasNone, kMaxNamedTables, kNameSql);
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
   Findings findings;
   if (rows.size() == 0) co_return findings;
@@ -94,7 +94,7 @@ asio::awaitable<absl::StatusOr<Findings>> CheckPublishedChanges(
                    "(no primary key), so Postgres rejects these statements of "
                    "every program: {}{}",
                    verbs, rows.Text(0, 3), names,
-                   rows.Unsigned(0, 3) > kMaxNamed ? ", ..." : ""),
+                   rows.Unsigned(0, 3) > kMaxNamedTables ? ", ..." : ""),
        remedy});
   co_return findings;
 }

@@ -25,7 +25,7 @@ std::string Abbreviate(std::string_view sql) {
   constexpr size_t kMaxLength = 60;
   const std::string_view line = sql.substr(0, sql.find('\n'));
   if (line.size() <= kMaxLength) return std::string(line);
-  return fmt::format("{}{}", line.substr(0, kMaxLength), kCut);
+  return fmt::format("{}{}", line.substr(0, kMaxLength), kCutMark);
 }
 
 // Literal for text that libpq rejects as invalid UTF-8. A database of encoding

@@ -13,8 +13,8 @@ namespace {
 
 // A terminated session makes its socket readable; this is for networks that
 // drop the packet.
-constexpr std::chrono::seconds kInterval{2};
-constexpr std::chrono::seconds kAnswerLimit{10};
+constexpr std::chrono::seconds kLookInterval{2};
+constexpr std::chrono::seconds kLookLimit{10};
 
 }  // namespace
 
@@ -30,10 +30,10 @@ asio::awaitable<absl::Status> ShutdownMonitor::Run() {
   const std::string question = "SELECT 1";
   absl::Status status = co_await Connect();
   while (status.ok() && !stopped_) {
-    const MonotonicTime until = Clock::now() + kInterval;
+    const MonotonicTime until = Clock::now() + kLookInterval;
     co_await connection_->waiter().Wait(SocketWaiter::Interest::kRead, until);
     if (stopped_) break;
-    connection_->set_deadline(Clock::now() + kAnswerLimit);
+    connection_->set_deadline(Clock::now() + kLookLimit);
     absl::StatusOr<QueryRows> rows = co_await connection_->Execute(question);
     // Possibly only this session was terminated.
     if (!rows.ok()) status = co_await Connect();

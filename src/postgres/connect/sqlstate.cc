@@ -102,7 +102,7 @@ absl::Status StatusFromResult(const PGresult* result,
   }
   // The server names the object, and the remedy is SQL: the beginning of ours
   // before it would be in the way of whoever pastes that.
-  const bool is_cut_sql = attempted.ends_with(kCut);
+  const bool is_cut_sql = attempted.ends_with(kCutMark);
   if (code == kSqlstateInsufficientPrivilege && is_cut_sql) {
     attempted = "Postgres";
   }

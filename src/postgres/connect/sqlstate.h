@@ -14,7 +14,7 @@
 namespace walpost {
 
 // Ends an `attempted` that is the beginning of a longer statement.
-inline constexpr std::string_view kCut = "...";
+inline constexpr std::string_view kCutMark = "...";
 
 // An error of the server, from PQgetResult or a notice. `attempted` describes
 // the attempt: "START_REPLICATION on slot walpost".

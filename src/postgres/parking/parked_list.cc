@@ -47,8 +47,8 @@ absl::StatusOr<ParkedEntry> ParseEntry(const QueryRows& rows, size_t row) {
   return entry;
 }
 
-std::span<const ParkedNumber> FetchSizer(const std::vector<ParkedNumber>& rows,
-                                         size_t first) {
+std::span<const ParkedNumber> PortionFrom(const std::vector<ParkedNumber>& rows,
+                                          size_t first) {
   const size_t count = std::min(kMaxRows, rows.size() - first);
   return {rows.data() + first, count};
 }
@@ -159,7 +159,7 @@ asio::awaitable<absl::StatusOr<ParkedList::Decided>> ParkedList::Decide(
                                 state == ParkedState::kLetterDiscarded;
   Decided decided;
   for (size_t i = 0; i < rows.size(); i += kMaxRows) {
-    const std::span<const ParkedNumber> portion = FetchSizer(rows, i);
+    const std::span<const ParkedNumber> portion = PortionFrom(rows, i);
     const std::string sql = is_about_letters
                                 ? sql_.DecideLetters(portion, state, by, why)
                                 : sql_.Decide(portion, state, by, why);
@@ -176,7 +176,7 @@ asio::awaitable<absl::StatusOr<std::vector<ParkedState>>> ParkedList::States(
     std::vector<ParkedNumber> rows) {
   std::vector<ParkedState> states;
   for (size_t i = 0; i < rows.size(); i += kMaxRows) {
-    const std::string sql = sql_.States(FetchSizer(rows, i));
+    const std::string sql = sql_.States(PortionFrom(rows, i));
     WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows found, co_await Execute(sql));
     for (size_t row = 0; row < found.size(); ++row) {
       const absl::StatusOr<ParkedState> state =

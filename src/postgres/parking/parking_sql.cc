@@ -17,7 +17,7 @@
 namespace walpost {
 namespace {
 
-constexpr std::string_view kDefaultTable = "public.walpost_parked";
+constexpr std::string_view kDefaultParkingTable = "public.walpost_parked";
 // Columns that tables of earlier releases lack.
 constexpr std::array<std::string_view, 7> kAddedColumns = {
     "id", "type", "headers", "number", "numbering", "digest", "sending_since"};
@@ -53,7 +53,7 @@ std::string Bytea(const OwnValue& value) {
 }  // namespace
 
 std::string ParkingSql::Script(std::string_view table) {
-  return ScriptForTable(kSql_parked, kDefaultTable, table);
+  return ScriptForTable(kSql_parked, kDefaultParkingTable, table);
 }
 
 std::string ParkingSql::Create(std::string_view table) {

@@ -29,7 +29,7 @@ using std::chrono::milliseconds;
 namespace {
 
 // Includes a synchronous standby that does not answer.
-constexpr std::chrono::seconds kStatementLimit{10};
+constexpr std::chrono::seconds kParkingLimit{10};
 // How long another session may take to end.
 constexpr std::chrono::seconds kLockLimit{5};
 constexpr milliseconds kLockPause{100};
@@ -55,7 +55,7 @@ ParkingTable::ParkingTable(asio::any_io_executor executor,
   options_.server = postgres.server;
   options_.application_name = SessionName(postgres.slot, "parked");
   options_.settings.emplace_back("synchronous_commit=on");
-  options_.statement_limit = kStatementLimit;
+  options_.statement_limit = kParkingLimit;
 }
 
 ParkingSql ParkingTable::Sql() {

@@ -11,7 +11,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::chrono::seconds kAnswerLimit{5};
+constexpr std::chrono::seconds kIdentityLimit{5};
 
 }  // namespace
 
@@ -24,7 +24,7 @@ asio::awaitable<absl::StatusOr<SourceIdentity>> IdentifySource(
   WALPOST_CO_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connected,
                               co_await Connection::Connect(executor, options));
   Connection& connection = *connected;
-  connection.set_deadline(std::chrono::steady_clock::now() + kAnswerLimit);
+  connection.set_deadline(std::chrono::steady_clock::now() + kIdentityLimit);
   const std::string sql =
       "SELECT system_identifier FROM pg_catalog.pg_control_system()";
   absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);

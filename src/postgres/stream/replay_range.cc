@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 namespace {
 
 // Limit for the statements before the stream.
-constexpr milliseconds kSetupLimit{20'000};
+constexpr milliseconds kRangeSetupLimit{20'000};
 
 constexpr char kFromTable[] =
     "rows of the outbox table can be replayed however old they are: walpost "
@@ -35,7 +35,7 @@ asio::awaitable<absl::Status> ReplaySource::Open(ReplayRequest request) {
   const std::string text = fmt::format(
       "Postgres did not answer the statements before the replay within {} s: "
       "{}; is it frozen or overloaded?",
-      kSetupLimit.count() / 1000, std::string(status.message()));
+      kRangeSetupLimit.count() / 1000, std::string(status.message()));
   co_return absl::UnavailableError(text);
 }
 
@@ -73,7 +73,7 @@ asio::awaitable<absl::Status> ReplaySource::Connect() {
   options.replication = true;
   WALPOST_CO_ASSIGN_OR_RETURN(connection_,
                               co_await Connection::Connect(executor_, options));
-  connection_->set_deadline(Clock::now() + kSetupLimit);
+  connection_->set_deadline(Clock::now() + kRangeSetupLimit);
   WALPOST_CO_ASSIGN_OR_RETURN(const SystemIdentity server,
                               co_await IdentifySystem(*connection_));
   system_identifier_ = server.system_identifier;

@@ -6,6 +6,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import time
 import urllib.error
 import urllib.request
 
@@ -98,6 +99,17 @@ class Walpost:
             refusal,
             lambda: (f"a 503 with /{pattern}/; /readyz says "
                      f"{self.get('/readyz')}\n{self.log()}"), seconds)
+
+    def wait_looked(self, seconds=30):
+        """Waits until it has looked at its slot and its publication anew."""
+        begun = time.monotonic()
+
+        def has_looked():
+            age = self.metric("walpost_slot_report_age_seconds")
+            return age is not None and age < time.monotonic() - begun
+
+        wait_until(has_looked, lambda: f"a look at the slot\n{self.log()}",
+                   seconds)
 
     def wait_acknowledged(self, count, seconds=30):
         """Waits until the brokers have acknowledged so many more records."""
