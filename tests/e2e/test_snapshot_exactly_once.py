@@ -6,7 +6,9 @@ WALPOST_CRASHES is how often walpost is killed (8; the long form of the suite
 says 500), WALPOST_SEED replays a run that failed.
 """
 
+import json
 import os
+import secrets
 import signal
 import time
 
@@ -187,6 +189,21 @@ def test_p8_a_row_that_cannot_be_delivered(walpost, database, kafka, outbox,
     relay.wait_ready(60)
     judged = _committed(kafka, topics)
     assert judged == 500 + (action == "dead_letter")
+
+
+def test_p8_the_brokers_reject_the_last_row(walpost, database, kafka, outbox,
+                                            topics):
+    """Nothing can be committed with it."""
+    kafka.create_topic(topics + "order", 1, max_message_bytes=5000)
+    _fill(outbox, 20)
+    bad = outbox.insert("order", "old-1", f'"{secrets.token_hex(10000)}"',
+                        sequence=21)
+    relay = walpost(database, kafka, topics, **_sections(topics)).start()
+    assert bad in relay.wait_unready("record_too_large", 60)
+    assert json.loads(relay.get("/status")[1])["stopped_event_id"] == bad
+    database.execute("delete from outbox where id = %s", (bad,))
+    relay.wait_ready(60)
+    assert _committed(kafka, topics) == 20
 
 
 def _with_unflushed(walpost, own_postgres, kafka, topics, rows):
