@@ -3,6 +3,9 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
+
+#include "base/choices.h"
 
 namespace walpost {
 
@@ -13,6 +16,15 @@ struct CheckpointOptions {
     kKafka,     // the compacted topic `topic`
     kPostgres,  // the table `table` in the source database
   };
+  static constexpr Choices<Store, 4> kStores = {{
+      {"none", Store::kNone},
+      {"file", Store::kFile},
+      {"kafka", Store::kKafka},
+      {"postgres", Store::kPostgres},
+  }};
+  // Those that keep a checkpoint, for messages.
+  static constexpr std::string_view kKeepers = "file, postgres or kafka";
+
   Store store = Store::kNone;
   std::string path = "walpost.checkpoint";
   std::string topic = "walpost.checkpoint";
@@ -23,6 +35,8 @@ struct CheckpointOptions {
   std::chrono::milliseconds interval{200};
 
   bool has_store() const { return store != Store::kNone; }
+  bool is_in_kafka() const { return store == Store::kKafka; }
+  bool is_in_source() const { return store == Store::kPostgres; }
 };
 
 }  // namespace walpost

@@ -1,8 +1,12 @@
 // CheckpointStore: keeps a checkpoint beyond the life of the process.
 //
-//   file      one file                       app/checkpoint/checkpoint_file.h
-//   kafka     a compacted topic kafka/checkpoint/checkpoint_topic.h postgres  a
-//   row in the source database   postgres/checkpoint/checkpoint_table.h
+//   file      one file            app/checkpoint/checkpoint_file.h
+//   kafka     a compacted topic   kafka/checkpoint/checkpoint_topic.h
+//   postgres  a row in the source database
+//                                 postgres/checkpoint/checkpoint_table.h
+//
+// CheckpointOptions::kStores has their names; MakeCheckpointStore makes them
+// (app/checkpoint/checkpoint_stores.h).
 //
 // Asynchronous: the callbacks come later on the loop's thread, or from within
 // the call. One call at a time. A store is destroyed only when no call is
@@ -21,8 +25,14 @@
 
 namespace walpost {
 
+class Sink;
+
 class CheckpointStore {
  public:
+  // With kRead nothing is created, and the right to read is enough: for verbs
+  // that only read.
+  enum class Access { kRead, kReadAndWrite };
+
   virtual ~CheckpointStore() = default;
 
   // True if it may hold slots of one name, of several systems. Then call
@@ -38,6 +48,12 @@ class CheckpointStore {
   // message names the place and the remedy.
   using Loaded = std::function<void(absl::StatusOr<std::optional<Checkpoint>>)>;
   virtual void Load(Loaded done) = 0;
+  // The same beside the process that may have locked the place.
+  virtual void LoadUnlocked(Loaded done) { Load(std::move(done)); }
+
+  // The sink of the stream that begins, for a store that writes into its
+  // transactions. nullptr: there is no stream.
+  virtual void SetSink(Sink* /*sink*/) {}
 
   // Save may be called now. If not, call it after the sink has reported.
   virtual bool is_ready() const { return true; }
@@ -63,6 +79,10 @@ class CheckpointStore {
 
   // For people: "file /var/lib/walpost/checkpoint".
   virtual std::string Name() const = 0;
+  // A command or SQL that removes `checkpoint`, for people.
+  virtual std::string HowToRemove(const Checkpoint& /*checkpoint*/) const {
+    return "";
+  }
 };
 
 }  // namespace walpost

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "app/sink/kafka_deletions.h"
+#include "app/sink/sinks.h"
 #include "base/finding.h"
 #include "cli/check/check_instance.h"
 #include "cli/check/check_postgres.h"
@@ -14,14 +15,10 @@
 #include "cli/shared/verb.h"
 #include "cli/shared/verbs.h"
 #include "fmt/format.h"
-#include "kafka/checks/cluster_check.h"
-#include "outbox/dead_letter_topic.h"
 #include "outbox/table_pattern.h"
 
 namespace walpost {
 namespace {
-
-constexpr std::chrono::seconds kKafkaTimeout{5};
 
 using Found = absl::StatusOr<Findings>;
 
@@ -31,49 +28,15 @@ Findings CheckStore(const CheckpointOptions& options) {
                   "is set: a slot that somebody else advanced or made again is "
                   "noticed",
                   ""};
-  if (options.store == CheckpointOptions::Store::kNone) {
+  if (!options.has_store()) {
     finding.severity = Severity::kNote;
     finding.text =
         "is none: a missing slot is noticed, but not one that somebody else "
         "advanced or made again";
-    finding.remedy = "checkpoint.store: file, postgres or kafka notices it";
+    finding.remedy = fmt::format("checkpoint.store: {} notices it",
+                                 CheckpointOptions::kKeepers);
   }
   return {finding};
-}
-
-std::vector<TopicNames> TopicsOf(const Config& config,
-                                 const std::vector<Route>& routes) {
-  std::map<std::string, TopicNames> names;
-  for (size_t i = 0; i < routes.size(); ++i) {
-    const bool is_messages = i == config.outbox.tables.size();
-    if (is_messages && !config.outbox.messages.enabled()) continue;
-    const TopicTemplate& topic = routes[i].topic();
-    TopicNames& its = names[topic.prefix()];
-    its.text = topic.prefix();
-    its.is_whole = topic.references().empty();
-    if (const TopicCreation* creation = routes[i].creation()) {
-      its.creation = *creation;
-    }
-    if (is_messages) continue;
-    its.claim_check_above = std::max(its.claim_check_above,
-                                     config.outbox.tables[i].claim_check_above);
-  }
-  std::vector<TopicNames> topics;
-  for (const auto& [text, its] : names) topics.push_back(its);
-  const auto dead_letters =
-      ParseDeadLetterTopic(config.outbox.dead_letter.topic);
-  if (config.on_error.Uses(ErrorAction::kDeadLetter) && dead_letters.ok() &&
-      !config.keeps_letters()) {
-    topics.push_back(
-        {dead_letters->prefix(), dead_letters->references().empty(),
-         /*are_dead_letters=*/true, config.outbox.dead_letter.create_topics});
-  }
-  return topics;
-}
-
-// Topic of checkpoint.store: kafka, else empty.
-std::string CheckpointTopic(const CheckpointOptions& options) {
-  return options.store == CheckpointOptions::Store::kKafka ? options.topic : "";
 }
 
 std::string_view Mark(Severity severity) {
@@ -159,13 +122,11 @@ int Check(const ConfigArguments& arguments) {
   if (!routes.ok()) return Fail(routes.status(), kExitUsage);
 
   // Asked first: Postgres has on record which cluster has the events.
-  const absl::StatusOr<ClusterFindings> cluster =
-      CheckCluster(config->kafka, TopicsOf(*config, *routes),
-                   CheckpointTopic(config->checkpoint),
-                   FindTransactionalIds(*config, *routes), kKafkaTimeout);
-  const bool postgres_failed = Report(
-      FindInPostgres(*config, *routes, cluster.value_or(ClusterFindings())),
-      "Postgres");
+  const absl::StatusOr<SinkFindings> cluster =
+      CheckSink(*config, *routes, FindTransactionalIds(*config, *routes));
+  const bool postgres_failed =
+      Report(FindInPostgres(*config, *routes, cluster.value_or(SinkFindings())),
+             "Postgres");
   bool failed = postgres_failed;
   failed |= Report(patterns, "outbox.tables");
   if (config->source == Source::kWal) {

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "app/process/process_log.h"
+#include "app/sink/sinks.h"
 #include "base/own_arguments.h"
 #include "base/status_macros.h"
 #include "base/version.h"
@@ -54,11 +55,7 @@ absl::Status RequirePostgres(const Config& config) {
 
 absl::Status RequireBothEnds(const Config& config) {
   WALPOST_RETURN_IF_ERROR(RequirePostgres(config));
-  if (config.kafka.brokers.empty()) {
-    return absl::InvalidArgumentError(
-        "kafka.brokers is missing: how to reach Kafka, as in 127.0.0.1:9092");
-  }
-  return absl::OkStatus();
+  return RequireSink(config);
 }
 
 int Main(int argc, char** argv) {

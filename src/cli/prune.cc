@@ -159,8 +159,7 @@ int Prune(const Arguments& arguments) {
   if (!options.ok()) return Fail(options.status(), kExitUsage);
   ReportOnlyCopies(*config);
   asio::io_context io(1);
-  if (options->proof == SentProof::kSlot &&
-      config->checkpoint.store != CheckpointOptions::Store::kNone) {
+  if (options->proof == SentProof::kSlot && config->checkpoint.has_store()) {
     options->load_checkpoint = [&io, &config] {
       return ReadCheckpoint(io.get_executor(), *config);
     };

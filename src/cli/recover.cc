@@ -1,6 +1,5 @@
 // walpost recover: after a gap, publishes what Kafka lacks and begins again.
 #include <boost/asio/io_context.hpp>
-#include <chrono>
 #include <cstdio>
 #include <memory>
 
@@ -28,7 +27,6 @@
 #include "cli/shared/verbs.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
-#include "kafka/checks/cluster_check.h"
 #include "outbox/numbering.h"
 #include "verify/topic_reader.h"
 
@@ -37,8 +35,6 @@ namespace {
 
 namespace asio = boost::asio;
 using Counts = TablePublisher::Counts;
-
-constexpr std::chrono::seconds kKafkaTimeout{10};
 
 struct Arguments {
   ConfigArguments config;
@@ -73,10 +69,6 @@ absl::StatusOr<MissingRows> FindMissing(const Arguments& arguments,
                    arguments.expired ? MissingRows::Expired::kMissing
                                      : MissingRows::Expired::kNotMissing,
                    arguments.work_directory, progress, end);
-}
-
-bool StoreIsKafka(const Config& config) {
-  return config.checkpoint.store == CheckpointOptions::Store::kKafka;
 }
 
 // Sets `end` to the end that failed.
@@ -135,7 +127,7 @@ asio::awaitable<absl::StatusOr<Counts>> Recover(
   const absl::Status stored =
       co_await StoreCheckpoint(executor, config, std::move(checkpoint));
   if (!stored.ok()) {
-    if (StoreIsKafka(config)) end = kExitKafka;
+    if (config.checkpoint.is_in_kafka()) end = kExitKafka;
     co_return stored;
   }
   WALPOST_CO_RETURN_IF_ERROR(
@@ -239,7 +231,7 @@ absl::StatusOr<SeenBrokers> FindBrokers(const Config& config,
   SeenBrokers brokers;
   brokers.cluster = *std::move(id);
   brokers.topic_ids = [&config](const std::set<std::string>& topics) {
-    return FindTopicIds(config.kafka, topics, kKafkaTimeout);
+    return FindTopicIds(config, topics);
   };
   return brokers;
 }

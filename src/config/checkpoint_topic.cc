@@ -9,7 +9,7 @@
 namespace walpost {
 
 void SetCheckpointTopic(Section& root, Config& config) {
-  if (config.checkpoint.store != CheckpointOptions::Store::kKafka) return;
+  if (!config.checkpoint.is_in_kafka()) return;
   const std::string& topic = config.checkpoint.topic;
   OutboxOptions& outbox = config.outbox;
   outbox.checkpoint_topic = topic;

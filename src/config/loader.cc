@@ -2,10 +2,8 @@
 
 #include <algorithm>
 
-#include "absl/strings/numbers.h"
 #include "base/fitted_name.h"
 #include "base/status_macros.h"
-#include "config/broker_list.h"
 #include "config/checkpoint_topic.h"
 #include "config/conninfo.h"
 #include "config/delivery_section.h"
@@ -14,6 +12,7 @@
 #include "config/overrides.h"
 #include "config/polling_section.h"
 #include "config/section.h"
+#include "config/sink_section.h"
 #include "config/yaml_document.h"
 #include "fmt/format.h"
 
@@ -24,8 +23,6 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr int kMaxStatisticsMillis = 12'000;
-constexpr size_t kMaxTopics = 1'000'000;
 constexpr size_t kMinReplayWindow = size_t{64} << 10;
 constexpr size_t kMaxWalBytes = size_t{1} << 50;
 
@@ -81,37 +78,15 @@ void ReadValue(Section section, ValueFormat& format) {
   section.Done();
 }
 
-void ReadKafka(Section section, ProducerOptions& kafka) {
-  section.Read("brokers", kafka.brokers);
-  const absl::Status brokers = CheckBrokerList(kafka.brokers);
-  if (!brokers.ok()) section.Fail("brokers", std::string(brokers.message()));
-  section.ReadSize("max_topics", kafka.max_topics, 1, kMaxTopics);
-  section.ReadMap("properties", kafka.properties);
-  for (const auto& [name, value] : kafka.properties) {
-    int interval = 0;
-    if (name != "statistics.interval.ms") continue;
-    const absl::StatusOr<std::string> text = value.Read();
-    if (!text.ok()) continue;
-    if (!absl::SimpleAtoi(*text, &interval) || interval < 1 ||
-        interval > kMaxStatisticsMillis) {
-      section.Fail("properties",
-                   fmt::format("{}: walpost sees from the statistics whether "
-                               "brokers are reachable: 1 to {}",
-                               name, kMaxStatisticsMillis));
-    }
-  }
-  section.Done("; properties of librdkafka belong in kafka.properties");
-}
-
 void ReadOnError(Section section, ErrorActions& actions) {
+  std::vector<std::pair<std::string_view, ErrorAction>> names;
+  for (const ErrorActionInfo& info : kErrorActions) {
+    names.emplace_back(info.name, info.action);
+  }
   for (size_t i = 0; i < kErrorClasses.size(); ++i) {
     ErrorAction action = actions.Get(i);
-    section.ReadChoice<ErrorAction>(
-        std::string(kErrorClasses[i].code), action,
-        {{ToString(ErrorAction::kStop), ErrorAction::kStop},
-         {ToString(ErrorAction::kDeadLetter), ErrorAction::kDeadLetter},
-         {ToString(ErrorAction::kPark), ErrorAction::kPark},
-         {ToString(ErrorAction::kSkip), ErrorAction::kSkip}});
+    section.ReadChoice<ErrorAction>(std::string(kErrorClasses[i].code), action,
+                                    names);
     actions.Set(i, action);
   }
   section.Done("; its keys are classes of errors (docs/dead-letters.md)");
@@ -185,12 +160,7 @@ bool IsTopicName(std::string_view name) {
 }
 
 void ReadCheckpoint(Section section, CheckpointOptions& checkpoint) {
-  using Store = CheckpointOptions::Store;
-  section.ReadChoice<Store>("store", checkpoint.store,
-                            {{"none", Store::kNone},
-                             {"file", Store::kFile},
-                             {"kafka", Store::kKafka},
-                             {"postgres", Store::kPostgres}});
+  section.ReadChoice("store", checkpoint.store, CheckpointOptions::kStores);
   section.Read("path", checkpoint.path);
   if (checkpoint.path.empty() || checkpoint.path.ends_with('/')) {
     section.Fail("path", "it must name a file");
@@ -247,26 +217,9 @@ void ReadHttp(Section section, HttpOptions& http) {
 }
 
 void ReadLog(Section section, LogOptions& log) {
-  section.ReadChoice<LogLevel>("level", log.level,
-                               {{"debug", LogLevel::kDebug},
-                                {"info", LogLevel::kInfo},
-                                {"warn", LogLevel::kWarn},
-                                {"error", LogLevel::kError}});
-  section.ReadChoice<LogFormat>(
-      "format", log.format,
-      {{"text", LogFormat::kText}, {"json", LogFormat::kJson}});
+  section.ReadChoice("level", log.level, kLogLevels);
+  section.ReadChoice("format", log.format, kLogFormats);
   section.Done();
-}
-
-// One that the role may most likely describe: brokers log what they deny.
-std::string ProbedTopic(const OutboxOptions& outbox) {
-  if (!outbox.checkpoint_topic.empty()) return outbox.checkpoint_topic;
-  const std::vector<TableOptions> entries = EntriesOf(outbox);
-  const bool has_own = entries.size() == 1 && !entries.front().topic.empty();
-  const std::string topic =
-      has_own ? entries.front().topic : outbox.route.topic;
-  const size_t end = topic.find('{');
-  return end == std::string::npos ? topic : topic.substr(0, end) + "walpost";
 }
 
 Config ReadConfig(Section root) {
@@ -279,7 +232,7 @@ Config ReadConfig(Section root) {
   ReadOutbox(root.Child("outbox"), config.outbox);
   ReadRoute(root.Child("route"), config.outbox);
   ReadValue(root.Child("value"), config.outbox.value_format);
-  ReadKafka(root.Child("kafka"), config.kafka);
+  ReadSink(root, config);
   ReadDelivery(root.Child("delivery"), config);
   ReadOnError(root.Child("on_error"), config.on_error);
   ReadParking(root.Child("parking"), config.parking);
@@ -297,13 +250,7 @@ Config ReadConfig(Section root) {
   CheckParking(root, config);
   CheckRetention(root, config);
   SetCheckpointTopic(root, config);
-  config.kafka.client_id = "walpost-" + config.postgres.slot;
-  config.kafka.max_records = config.window.most_records();
-  config.kafka.transaction_timeout = config.transactions.timeout;
-  config.kafka.checkpoint_topic = config.checkpoint.topic;
-  config.kafka.own_topics = {config.checkpoint.topic,
-                             config.outbox.dead_letter.topic};
-  config.kafka.probed_topic = ProbedTopic(config.outbox);
+  CompleteSink(config);
   return config;
 }
 

@@ -8,10 +8,11 @@
 namespace walpost {
 
 absl::Status CheckOnlyCopies(const Config& config) {
-  if (config.on_error.Uses(ErrorAction::kSkip)) {
-    return absl::InvalidArgumentError(
-        "on_error: skip leaves events in the table alone, and their rows would "
-        "be deleted: use dead_letter, or delete no rows");
+  if (const auto action = config.on_error.FirstThatLeavesOut()) {
+    return absl::InvalidArgumentError(fmt::format(
+        "on_error: {} leaves events in the table alone, and their rows would "
+        "be deleted: use dead_letter, or delete no rows",
+        ToString(*action)));
   }
   if (config.outbox.dead_letter.payload != DeadLetterOptions::Payload::kWhole) {
     return absl::InvalidArgumentError(

@@ -312,7 +312,6 @@ void ReadRoute(Section section, OutboxOptions& outbox) {
 }
 
 void ReadDeadLetter(Section section, OutboxOptions& outbox) {
-  using Payload = DeadLetterOptions::Payload;
   using Store = DeadLetterOptions::Store;
   section.ReadChoice<Store>(
       "store", outbox.dead_letter.store,
@@ -321,10 +320,8 @@ void ReadDeadLetter(Section section, OutboxOptions& outbox) {
   if (!is_topic) RejectTopicKeys(section);
   section.Read("topic", outbox.dead_letter.topic);
   ReadCreation(section, outbox.dead_letter.create_topics);
-  section.ReadChoice<Payload>("payload", outbox.dead_letter.payload,
-                              {{"whole", Payload::kWhole},
-                               {"cut", Payload::kCut},
-                               {"none", Payload::kNone}});
+  section.ReadChoice("payload", outbox.dead_letter.payload,
+                     DeadLetterOptions::kPayloads);
   section.Done();
   if (is_topic) CheckDeadLetterTopic(section, outbox);
 }

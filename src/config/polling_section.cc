@@ -84,12 +84,13 @@ void CheckOnError(Section& root, const Config& config) {
   if (config.polling.strategy == Strategy::kCursor) return;
   for (const TableOptions& table : EntriesOf(config.outbox)) {
     if (table.state.can_fail()) continue;
-    if (config.on_error.Uses(ErrorAction::kSkip)) {
+    if (const auto action = config.on_error.FirstThatLeavesOut()) {
       root.Fail(
           "on_error",
-          fmt::format("skip would {} rows of {} that were not sent: give "
+          fmt::format("{} would {} rows of {} that were not sent: give "
                       "the table state.status and state.failed, or use "
                       "dead_letter",
+                      ToString(*action),
                       is_delete ? "delete" : "mark as published", table.name));
     }
     if (is_delete && !is_whole &&
@@ -140,10 +141,7 @@ void ReadRowState(Section section, RowStateOptions& state) {
 }
 
 void ReadPolling(Section section, PollingOptions& polling) {
-  section.ReadChoice<Strategy>("strategy", polling.strategy,
-                               {{"claim", Strategy::kClaim},
-                                {"delete", Strategy::kDelete},
-                                {"cursor", Strategy::kCursor}});
+  section.ReadChoice("strategy", polling.strategy, PollingOptions::kStrategies);
   section.Read("interval", polling.interval, milliseconds(1), minutes(60));
   section.ReadSize("batch_size", polling.batch_size, 1, kMaxRows);
   section.Read("notify", polling.notify);
@@ -192,7 +190,7 @@ void CheckPollingSource(Section& root, const Config& config) {
   if (config.postgres.replay.enabled()) {
     root.Fail("replay", "replay.window keeps WAL: it needs source: wal");
   }
-  if (config.checkpoint.store != CheckpointOptions::Store::kNone) {
+  if (config.checkpoint.has_store()) {
     root.Fail("checkpoint",
               "polling keeps its state in the table: set checkpoint.store: "
               "none");

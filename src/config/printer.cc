@@ -1,29 +1,19 @@
 #include "config/printer.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include "config/conninfo.h"
 #include "config/secrets.h"
+#include "config/sink_section.h"
 #include "config/units.h"
+#include "config/yaml_document.h"
 #include "outbox/fields.h"
 #include "outbox/table_pattern.h"
 
 namespace walpost {
 namespace {
 
-// A literal "${" in a value must not be read back as a reference.
-std::string Escape(std::string text) {
-  for (size_t at = text.find("${"); at != std::string::npos;
-       at = text.find("${", at + 3)) {
-    text.insert(at, 1, '$');
-  }
-  return text;
-}
-
-YAML::Node Quoted(const std::string& text) {
-  YAML::Node node(Escape(text));
-  if (text.empty()) node.SetTag("!");
-  return node;
+template <typename Enum, size_t n>
+std::string Name(const Choices<Enum, n>& choices, Enum value) {
+  return std::string(NameIn(choices, value));
 }
 
 void PrintField(const std::string& name, const FieldSource& source,
@@ -160,22 +150,9 @@ YAML::Node PrintPostgres(const WalSourceOptions& postgres,
   return node;
 }
 
-std::string_view Name(PollingOptions::Strategy strategy) {
-  using enum PollingOptions::Strategy;
-  switch (strategy) {
-    case kClaim:
-      return "claim";
-    case kDelete:
-      return "delete";
-    case kCursor:
-      return "cursor";
-  }
-  return "claim";
-}
-
 YAML::Node PrintPolling(const PollingOptions& polling) {
   YAML::Node node;
-  node["strategy"] = std::string(Name(polling.strategy));
+  node["strategy"] = Name(PollingOptions::kStrategies, polling.strategy);
   node["interval"] = FormatDuration(polling.interval);
   node["batch_size"] = polling.batch_size;
   node["notify"] = Quoted(polling.notify);
@@ -201,50 +178,9 @@ YAML::Node PrintRoute(const RouteOptions& route) {
   return node;
 }
 
-YAML::Node PrintKafka(const ProducerOptions& kafka) {
-  YAML::Node node;
-  node["brokers"] = Quoted(kafka.brokers);
-  node["max_topics"] = kafka.max_topics;
-  node["properties"] = YAML::Node(YAML::NodeType::Map);
-  for (const auto& [name, value] : kafka.properties) {
-    node["properties"][name] =
-        Quoted(IsSecretProperty(name) ? std::string(kHidden)
-                                      : value.Read().value_or(""));
-  }
-  return node;
-}
-
-std::string_view Name(DeadLetterOptions::Payload payload) {
-  using Payload = DeadLetterOptions::Payload;
-  switch (payload) {
-    case Payload::kWhole:
-      return "whole";
-    case Payload::kCut:
-      return "cut";
-    case Payload::kNone:
-      return "none";
-  }
-  return "whole";
-}
-
-std::string_view Name(CheckpointOptions::Store store) {
-  using Store = CheckpointOptions::Store;
-  switch (store) {
-    case Store::kNone:
-      return "none";
-    case Store::kFile:
-      return "file";
-    case Store::kKafka:
-      return "kafka";
-    case Store::kPostgres:
-      return "postgres";
-  }
-  return "none";
-}
-
 YAML::Node PrintCheckpoint(const CheckpointOptions& checkpoint) {
   YAML::Node node;
-  node["store"] = std::string(Name(checkpoint.store));
+  node["store"] = Name(CheckpointOptions::kStores, checkpoint.store);
   node["path"] = Quoted(checkpoint.path);
   node["topic"] = Quoted(checkpoint.topic);
   node["table"] = Quoted(checkpoint.table);
@@ -260,30 +196,6 @@ YAML::Node PrintRetention(const RetentionOptions& retention) {
   node["pause"] = FormatDuration(retention.pause);
   node["partitions_ahead"] = retention.partitions_ahead;
   return node;
-}
-
-std::string_view Name(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return "debug";
-    case LogLevel::kInfo:
-      return "info";
-    case LogLevel::kWarn:
-      return "warn";
-    case LogLevel::kError:
-      return "error";
-  }
-  return "info";
-}
-
-std::string_view Name(LogFormat format) {
-  switch (format) {
-    case LogFormat::kText:
-      return "text";
-    case LogFormat::kJson:
-      return "json";
-  }
-  return "text";
 }
 
 YAML::Node PrintParking(const ParkingOptions& parking) {
@@ -332,7 +244,7 @@ std::string PrintConfig(const Config& config) {
   root["route"] = PrintRoute(config.outbox.route);
   root["value"]["format"] =
       config.outbox.value_format == ValueFormat::kRaw ? "raw" : "protobuf";
-  root["kafka"] = PrintKafka(config.kafka);
+  PrintSink(config, root);
   root["delivery"] = PrintDelivery(config);
   for (size_t i = 0; i < kErrorClasses.size(); ++i) {
     root["on_error"][std::string(kErrorClasses[i].code)] =
@@ -345,7 +257,7 @@ std::string PrintConfig(const Config& config) {
     PrintCreation(config.outbox.dead_letter.create_topics, root["dead_letter"]);
   }
   root["dead_letter"]["payload"] =
-      std::string(Name(config.outbox.dead_letter.payload));
+      Name(DeadLetterOptions::kPayloads, config.outbox.dead_letter.payload);
   root["snapshot"] = config.postgres.initial_snapshot ? "initial" : "never";
   root["checkpoint"] = PrintCheckpoint(config.checkpoint);
   root["replay"]["window"] = FormatSize(config.postgres.replay.window_bytes);
@@ -353,8 +265,8 @@ std::string PrintConfig(const Config& config) {
       FormatDuration(config.postgres.replay.window_time);
   root["retention"] = PrintRetention(config.retention);
   root["http"]["listen"] = Quoted(config.http.listen);
-  root["log"]["level"] = std::string(Name(config.log.level));
-  root["log"]["format"] = std::string(Name(config.log.format));
+  root["log"]["level"] = Name(kLogLevels, config.log.level);
+  root["log"]["format"] = Name(kLogFormats, config.log.format);
   return YAML::Dump(root) + "\n";
 }
 

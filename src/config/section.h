@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/choices.h"
 #include "base/reloadable_text.h"
 #include "config/secrets.h"
 #include "config/substitution.h"
@@ -62,6 +63,11 @@ class Section {
   template <typename Enum>
   void ReadChoice(const std::string& key, Enum& choice,
                   const std::vector<std::pair<std::string_view, Enum>>& names);
+  template <typename Enum, size_t n>
+  void ReadChoice(const std::string& key, Enum& choice,
+                  const Choices<Enum, n>& names) {
+    ReadChoice<Enum>(key, choice, {names.begin(), names.end()});
+  }
   void ReadList(const std::string& key, std::vector<std::string>& values);
   // A mapping of names to texts, in the order of the file.
   void ReadMap(const std::string& key,

@@ -45,6 +45,15 @@ class SecondDocumentRefused final : public YAML::EventHandler {
   int documents_ = 0;
 };
 
+// A literal "${" in a value must not be read back as a reference.
+std::string Escape(std::string text) {
+  for (size_t at = text.find("${"); at != std::string::npos;
+       at = text.find("${", at + 3)) {
+    text.insert(at, 1, '$');
+  }
+  return text;
+}
+
 }  // namespace
 
 YAML::Node LoadYamlDocument(const std::string& text) {
@@ -54,6 +63,12 @@ YAML::Node LoadYamlDocument(const std::string& text) {
   while (parser.HandleNextDocument(handler)) {
   }
   return YAML::Load(text);
+}
+
+YAML::Node Quoted(const std::string& text) {
+  YAML::Node node(Escape(text));
+  if (text.empty()) node.SetTag("!");
+  return node;
 }
 
 }  // namespace walpost

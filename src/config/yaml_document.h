@@ -1,4 +1,5 @@
-// Reads YAML without skipping anything.
+// Reads YAML without skipping anything, and writes texts that are read back as
+// they are.
 #pragma once
 
 #include <string>
@@ -14,5 +15,8 @@ namespace walpost {
 // first document, and LoadAll() before 0.8.1 never returns from a stray ',' or
 // ']', filling the memory with empty documents.
 YAML::Node LoadYamlDocument(const std::string& text);
+
+// `text` as a string, also if it is empty or has a "${" (substitution.h).
+YAML::Node Quoted(const std::string& text);
 
 }  // namespace walpost

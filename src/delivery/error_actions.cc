@@ -4,20 +4,6 @@
 
 namespace walpost {
 
-std::string_view ToString(ErrorAction action) {
-  switch (action) {
-    case ErrorAction::kStop:
-      return "stop";
-    case ErrorAction::kDeadLetter:
-      return "dead_letter";
-    case ErrorAction::kPark:
-      return "park";
-    case ErrorAction::kSkip:
-      return "skip";
-  }
-  return "stop";
-}
-
 uint8_t ErrorClassOf(const absl::Status& reason) {
   return static_cast<uint8_t>(FindErrorClass(ReasonCodeOf(reason)));
 }
@@ -38,6 +24,11 @@ ErrorActions ErrorActions::WithoutParking() const {
 
 bool ErrorActions::Uses(ErrorAction action) const {
   return std::ranges::find(actions_, action) != actions_.end();
+}
+
+std::optional<ErrorAction> ErrorActions::FirstThatLeavesOut() const {
+  const auto* found = std::ranges::find_if(actions_, LeavesOut);
+  return found == actions_.end() ? std::nullopt : std::optional(*found);
 }
 
 }  // namespace walpost

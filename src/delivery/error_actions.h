@@ -15,6 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -24,8 +25,32 @@ namespace walpost {
 
 enum class ErrorAction { kStop, kDeadLetter, kPark, kSkip };
 
-// "stop", "dead_letter", "park", "skip".
-std::string_view ToString(ErrorAction action);
+struct ErrorActionInfo {
+  ErrorAction action;
+  std::string_view name;     // in the configuration
+  std::string_view outcome;  // for messages: the event is ...
+  // Only the row in the outbox table, if there is one, has the event then.
+  bool leaves_out = false;
+};
+
+// In the order of the enum.
+inline constexpr std::array<ErrorActionInfo, 4> kErrorActions = {{
+    {ErrorAction::kStop, "stop", "stopped"},
+    {ErrorAction::kDeadLetter, "dead_letter", "set aside as a dead letter"},
+    {ErrorAction::kPark, "park",
+     "parked, and later events of its key wait behind it"},
+    {ErrorAction::kSkip, "skip", "left out", /*leaves_out=*/true},
+}};
+
+constexpr const ErrorActionInfo& InfoOf(ErrorAction action) {
+  return kErrorActions[static_cast<size_t>(action)];
+}
+constexpr std::string_view ToString(ErrorAction action) {
+  return InfoOf(action).name;
+}
+constexpr bool LeavesOut(ErrorAction action) {
+  return InfoOf(action).leaves_out;
+}
 
 struct ErrorClass {
   std::string_view code;
@@ -86,6 +111,8 @@ class ErrorActions {
   ErrorAction For(const absl::Status& reason) const;
 
   bool Uses(ErrorAction action) const;
+  // nullopt: no event is left out.
+  std::optional<ErrorAction> FirstThatLeavesOut() const;
 
   // The same, for a sender that has no place for parked events: it stops.
   ErrorActions WithoutParking() const;

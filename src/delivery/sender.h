@@ -246,7 +246,8 @@ class Sender final : public SinkListener {
   Offer Refuse(const Event& event, absl::Status reason);
   Offer StopBeforeDeadLetter(const Event& event, const absl::Status& error);
   Offer SendDeadLetter(const Event& event, const absl::Status& reason);
-  Offer Skip(const Event& event, const absl::Status& reason);
+  Offer Skip(ErrorAction action, const Event& event,
+             const absl::Status& reason);
   const std::string* DecisionToSkip(const Event& event);
   Offer SkipAsDecided(const Event& event, const std::string& decision);
   std::string DigestOf(const Event& event) const;

@@ -21,7 +21,7 @@ Sender::Offer Sender::Refuse(const Event& event, absl::Status reason) {
     return Stop(event, std::move(reason));
   }
   const ErrorAction action = ActionFor(event.position, reason);
-  if (is_known && refused_->is_of_dead_letter && action != ErrorAction::kSkip) {
+  if (is_known && refused_->is_of_dead_letter && !LeavesOut(action)) {
     return StopBeforeDeadLetter(event, reason);
   }
   Offer offer = Offer::kBackpressure;
@@ -35,13 +35,13 @@ Sender::Offer Sender::Refuse(const Event& event, absl::Status reason) {
       offer = ParkOrStop(event, reason);
       break;
     case ErrorAction::kSkip:
-      offer = Skip(event, reason);
+      offer = Skip(action, event, reason);
       break;
   }
   if (offer == Offer::kBackpressure || !is_known) return offer;
   // Until it is durable, the stream may show it again. An event that is skipped
   // would be sent again, and would end its transaction once more.
-  if (action != ErrorAction::kSkip || awaits_commits_) {
+  if (!LeavesOut(action) || awaits_commits_) {
     dead_[event.position] = reason;
   }
   return offer;
@@ -89,10 +89,11 @@ Sender::Offer Sender::KeepLetter(const Event& event,
   return Offer::kAccepted;
 }
 
-Sender::Offer Sender::Skip(const Event& event, const absl::Status& reason) {
+Sender::Offer Sender::Skip(ErrorAction action, const Event& event,
+                           const absl::Status& reason) {
   AddSettled(event);
   ++counters_of_events().skipped[ErrorClassOf(reason)];
-  ReportSetAside(ErrorAction::kSkip, event, reason);
+  ReportSetAside(action, event, reason);
   return Offer::kAccepted;
 }
 
@@ -111,8 +112,9 @@ const std::string* Sender::DecisionToSkip(const Event& event) {
 Sender::Offer Sender::SkipAsDecided(const Event& event,
                                     const std::string& decision) {
   if (!CanTake()) return HoldBack();
-  return Skip(event, absl::InvalidArgumentError(
-                         fmt::format("skipped, on record: {}", decision)));
+  return Skip(ErrorAction::kSkip, event,
+              absl::InvalidArgumentError(
+                  fmt::format("skipped, on record: {}", decision)));
 }
 
 Sender::Offer Sender::ParkOrStop(const Event& event,

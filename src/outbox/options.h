@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/choices.h"
 #include "outbox/row_state_options.h"
 #include "outbox/topic_creation.h"
 
@@ -125,6 +126,11 @@ struct DeadLetterOptions {
     kCut,  // its first bytes
     kNone,
   };
+  static constexpr Choices<Payload, 3> kPayloads = {{
+      {"whole", Payload::kWhole},
+      {"cut", Payload::kCut},
+      {"none", Payload::kNone},
+  }};
   enum class Store {
     kKafka,     // a topic
     kPostgres,  // parking.table, which only the stream of `run` writes

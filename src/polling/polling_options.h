@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <string>
 
+#include "base/choices.h"
+
 namespace walpost {
 
 struct PollingOptions {
@@ -13,6 +15,11 @@ struct PollingOptions {
     kDelete,  // lock rows, publish, delete them
     kCursor,  // store a position; the rows are never written
   };
+  static constexpr Choices<Strategy, 3> kStrategies = {{
+      {"claim", Strategy::kClaim},
+      {"delete", Strategy::kDelete},
+      {"cursor", Strategy::kCursor},
+  }};
   Strategy strategy = Strategy::kClaim;
   // Time between two looks at a table without pending rows.
   std::chrono::milliseconds interval{1'000};

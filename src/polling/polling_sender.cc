@@ -29,8 +29,8 @@ PollingSender::Sent PollingSender::Send(const Event& event,
   absl::Status dead;
   if (outcome.verdict == SendOutcome::kRefuse) {
     const ErrorAction action = error_actions_.For(outcome.reason);
-    if (action == ErrorAction::kSkip) {
-      NoteSkip(row.id, outcome.reason);
+    if (LeavesOut(action)) {
+      NoteSkip(action, row.id, outcome.reason);
       batch_bisector_.Clear(row.id);
       dead_.erase(RowKey(&flight, row.id));
       flight.Divert(std::move(row), std::move(outcome.reason));
@@ -95,10 +95,10 @@ PollingSender::Sent PollingSender::Carry(RecordSender::Outcome outcome,
   return Sent::kNotNow;
 }
 
-void PollingSender::NoteSkip(std::string_view row_id,
+void PollingSender::NoteSkip(ErrorAction action, std::string_view row_id,
                              const absl::Status& reason) {
   ++counters_.skipped[ErrorClassOf(reason)];
-  ReportSetAside(ErrorAction::kSkip, row_id, reason);
+  ReportSetAside(action, row_id, reason);
 }
 
 void PollingSender::ReportSetAside(ErrorAction action, std::string_view row_id,
@@ -193,18 +193,17 @@ void PollingSender::OnRejected(const InFlight& record, Sequence sequence,
     return record.flight->OnRefused(sequence,
                                     WithoutDeadLetter(record.dead, error));
   }
-  switch (error_actions_.For(error)) {
-    case ErrorAction::kStop:
-    case ErrorAction::kPark:  // not with this source
-      return record.flight->OnRefused(sequence, error);
-    case ErrorAction::kSkip:
-      NoteSkip(row.id, error);
-      return record.flight->OnSetAside(sequence, error);
-    case ErrorAction::kDeadLetter:
-      if (dead_.size() >= kMaxDeadRows) dead_.clear();
-      dead_[key] = {error, row.sent_at + kSuspicion};
-      return record.flight->OnReturned(sequence);
+  const ErrorAction action = error_actions_.For(error);
+  if (LeavesOut(action)) {
+    NoteSkip(action, row.id, error);
+    return record.flight->OnSetAside(sequence, error);
   }
+  if (action == ErrorAction::kDeadLetter) {
+    if (dead_.size() >= kMaxDeadRows) dead_.clear();
+    dead_[key] = {error, row.sent_at + kSuspicion};
+    return record.flight->OnReturned(sequence);
+  }
+  record.flight->OnRefused(sequence, error);
 }
 
 void PollingSender::OnSinkFailed(const absl::Status& error) { Fail(error); }

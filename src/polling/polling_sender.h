@@ -138,7 +138,8 @@ class PollingSender final : public SinkListener {
   // Whether and as what the row went out; `dead`: why as a dead letter.
   Sent Carry(RecordSender::Outcome outcome, const Event& event,
              RowsInFlight::Row row, RowsInFlight& flight, absl::Status dead);
-  void NoteSkip(std::string_view row_id, const absl::Status& reason);
+  void NoteSkip(ErrorAction action, std::string_view row_id,
+                const absl::Status& reason);
   void OnRejected(const InFlight& record, Sequence sequence,
                   const absl::Status& error);
   void ReportSetAside(ErrorAction action, std::string_view row_id,

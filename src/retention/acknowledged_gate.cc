@@ -1,11 +1,11 @@
 #include "retention/acknowledged_gate.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <optional>
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "loop/as_tuple.h"
 #include "postgres/connect/session_name.h"
 #include "postgres/slot/slot.h"
 
@@ -75,7 +75,6 @@ asio::awaitable<absl::StatusOr<Lsn>> AcknowledgedGate::Confirmed() {
 
 asio::awaitable<absl::Status> AcknowledgedGate::WaitUntilPassed(
     Mark mark, MonotonicTime deadline) {
-  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
   for (;;) {
     absl::StatusOr<Lsn> confirmed = co_await Confirmed();
     if (!confirmed.ok()) co_return confirmed.status();

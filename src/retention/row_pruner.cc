@@ -1,9 +1,9 @@
 #include "retention/row_pruner.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/status_macros.h"
+#include "loop/as_tuple.h"
 
 namespace walpost {
 
@@ -32,7 +32,6 @@ asio::awaitable<absl::Status> RowPruner::Run(Mode mode, Counts& counts) {
 }
 
 asio::awaitable<absl::Status> RowPruner::Delete(uint64_t& deleted) {
-  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
   std::string from;
   for (;;) {
     if (is_stopped_()) co_return absl::CancelledError("told to end");

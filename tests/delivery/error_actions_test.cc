@@ -48,6 +48,23 @@ TEST(ErrorActionsTest, AnErrorOfNoClassStopsWhateverIsChosen) {
   }
 }
 
+TEST(ErrorActionsTest, ActionsAreInTheOrderOfTheirValues) {
+  for (const ErrorActionInfo& info : kErrorActions) {
+    EXPECT_EQ(InfoOf(info.action).name, info.name);
+    EXPECT_FALSE(info.outcome.empty()) << info.name;
+  }
+}
+
+TEST(ErrorActionsTest, OnlySkippedEventsAreLeftOut) {
+  ErrorActions actions;
+  EXPECT_EQ(actions.FirstThatLeavesOut(), std::nullopt);
+  actions.Set(1, ErrorAction::kDeadLetter);
+  actions.Set(2, ErrorAction::kPark);
+  EXPECT_EQ(actions.FirstThatLeavesOut(), std::nullopt);
+  actions.Set(kErrorClasses.size() - 1, ErrorAction::kSkip);
+  EXPECT_EQ(actions.FirstThatLeavesOut(), ErrorAction::kSkip);
+}
+
 TEST(ErrorActionsTest, ClassesAreDistinctAndHaveARemedy) {
   std::set<std::string_view> codes;
   for (const ErrorClass& error_class : kErrorClasses) {

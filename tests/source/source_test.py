@@ -28,7 +28,11 @@ LAYERS["health"] = LAYERS["checkpoint"] | {"checkpoint"}
 LAYERS["session"] = LAYERS["health"] | {"health"}
 LAYERS["postgres"] = LAYERS["session"] | LAYERS["parking"] | {
     "session", "parking", "loop"}
-LAYERS["kafka"] = LAYERS["health"] | {"health", "loop"}
+# The rooms of sinks.
+SINKS = re.search(r"set\(WALPOST_SINKS ([\w ]+)\)",
+                  (SOURCE / "CMakeLists.txt").read_text())[1].split()
+for sink in SINKS:
+    LAYERS[sink] = LAYERS["health"] | {"health", "loop"}
 LAYERS["admin"] = LAYERS["health"] | {"health"}
 # verify shares nothing with what it judges, except the configuration.
 LAYERS["verify"] = {"base", "outbox", "pgoutput"}
@@ -131,21 +135,36 @@ class LayeringTest(unittest.TestCase):
                                      f"{header}")
         self.assertEqual(wrong, [])
 
-    # Who may know that the sink is Kafka: the factory, the checkpoint stores,
-    # and verbs that ask or read the brokers.
-    KNOW_KAFKA = {
-        "app/sink/sinks.cc", "app/sink/topic_reader_options.h",
-        "app/checkpoint/checkpoint_service.cc",
-        "app/stored/dead_letter_topic_reader.cc", "config/config.h",
-        "cli/check.cc", "cli/check/check_postgres.h", "cli/init/stale_state.cc",
-        "cli/recover.cc", "cli/shared/slot_inspection.cc"}
+    # Who may know which sink there is: the factories, and verbs that read the
+    # topics.
+    KNOW_SINKS = {
+        "app/sink/sinks.cc", "app/sink/checked_topics.h",
+        "app/sink/topic_reader_options.h",
+        "app/checkpoint/checkpoint_stores.cc",
+        "app/stored/dead_letter_topic_reader.cc", "config/config.h"}
 
-    def test_who_knows_that_the_sink_is_kafka(self):
+    def test_who_knows_which_sink_there_is(self):
         found = {str(path.relative_to(SOURCE)) for path in files()
-                 if path.relative_to(SOURCE).parts[0] != "kafka"
+                 if path.relative_to(SOURCE).parts[0] not in SINKS
                  for _, header in includes(path)
-                 if header.startswith("kafka/")}
-        self.assertEqual(found, self.KNOW_KAFKA)
+                 if header.split("/")[0] in SINKS}
+        self.assertEqual(found, self.KNOW_SINKS)
+
+    # What another checkpoint store, or another action of on_error, would have
+    # to touch (docs/architecture.md): no other place tells them apart.
+    def test_one_factory_knows_the_checkpoint_stores(self):
+        self.assertEqual(self._found(r"\bCheckpointOptions::Store\b"), {
+            "app/checkpoint/checkpoint_stores.cc",
+            "config/delivery_section.cc"})
+
+    def test_who_tells_all_actions_of_on_error_apart(self):
+        self.assertLessEqual(self._found(r"\bcase ErrorAction::"), {
+            "delivery/sender_divert.cc", "backfill/table_backfill.cc"})
+
+    @staticmethod
+    def _found(pattern):
+        return {str(path.relative_to(SOURCE)) for path in files()
+                if re.search(pattern, path.read_text())}
 
     def test_every_subfolder_has_its_place(self):
         for room, order in SUBFOLDERS.items():

@@ -1,6 +1,5 @@
 #include "app/backfill/initial_snapshot.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "base/status_macros.h"
 #include "delivery/transactional_id.h"
 #include "fmt/format.h"
+#include "loop/as_tuple.h"
 #include "loop/blocking_call.h"
 #include "spdlog/spdlog.h"
 
@@ -22,7 +22,6 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::seconds kLogInterval{5};
 // Limit for asking both ends what Kafka would delete: only a warning depends on
 // it.

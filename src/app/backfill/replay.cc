@@ -1,6 +1,5 @@
 #include "app/backfill/replay.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -9,6 +8,7 @@
 #include "app/backfill/read_events_on_record.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "loop/as_tuple.h"
 
 namespace walpost {
 
@@ -18,7 +18,6 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 // Interval for offering held records again and for showing progress.
 constexpr milliseconds kWatchInterval{100};
 

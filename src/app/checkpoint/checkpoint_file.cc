@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/own_arguments.h"
 #include "checkpoint/checkpoint_codec.h"
 #include "fmt/format.h"
 
@@ -63,6 +64,11 @@ CheckpointFile::CheckpointFile(std::string path) : path_(std::move(path)) {}
 
 std::string CheckpointFile::Name() const {
   return fmt::format("file {}", path_);
+}
+
+std::string CheckpointFile::HowToRemove(
+    const Checkpoint& /*checkpoint*/) const {
+  return "rm " + ShellWord(path_);
 }
 
 void CheckpointFile::Load(Loaded done) {

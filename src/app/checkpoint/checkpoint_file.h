@@ -24,19 +24,19 @@ class CheckpointFile final : public CheckpointStore {
   // Does not access the file yet.
   explicit CheckpointFile(std::string path);
 
-  // Both take the lock first. kUnavailable: another process holds it. Callbacks
-  // come from within the call.
+  // Load and Save take the lock first. kUnavailable: another process holds it.
+  // Callbacks come from within the call.
   void Load(Loaded done) override;
+  void LoadUnlocked(Loaded done) override { done(Read()); }
   void Save(const Checkpoint& checkpoint, Saved done) override;
 
   void Release() override { lock_ = FileDescriptor(); }
 
-  // Reads without the lock, beside the process that holds it.
-  absl::StatusOr<std::optional<Checkpoint>> Read() const;
-
   std::string Name() const override;
+  std::string HowToRemove(const Checkpoint& checkpoint) const override;
 
  private:
+  absl::StatusOr<std::optional<Checkpoint>> Read() const;
   absl::Status Lock();
   absl::Status Write(std::string_view bytes) const;
   absl::Status Failed(std::string_view attempted, int error) const;

@@ -3,19 +3,15 @@
 #include <memory>
 #include <utility>
 
-#include "app/checkpoint/checkpoint_file.h"
+#include "app/checkpoint/checkpoint_stores.h"
 #include "app/checkpoint/pending_load.h"
-#include "app/checkpoint/threaded_checkpoint_store.h"
 #include "base/error_source.h"
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "kafka/checkpoint/checkpoint_topic.h"
-#include "kafka/checkpoint/transactional_checkpoint.h"
 #include "loop/as_tuple.h"
 #include "outbox/numbering.h"
 #include "postgres/catalog/transaction_id_column.h"
-#include "postgres/checkpoint/checkpoint_table.h"
 #include "postgres/slot/identify_source.h"
 #include "spdlog/spdlog.h"
 
@@ -32,10 +28,13 @@ constexpr std::chrono::milliseconds kBusyInterval{20};
 
 using Loaded = PendingLoad::Loaded;
 
+using Loading = void (CheckpointStore::*)(CheckpointStore::Loaded done);
+
 std::shared_ptr<PendingLoad> AskToLoad(asio::any_io_executor executor,
-                                       CheckpointStore& store) {
+                                       CheckpointStore& store,
+                                       Loading load = &CheckpointStore::Load) {
   auto answer = std::make_shared<PendingLoad>(executor);
-  store.Load([answer](Loaded loaded) { answer->Arrive(std::move(loaded)); });
+  (store.*load)([answer](Loaded loaded) { answer->Arrive(std::move(loaded)); });
   return answer;
 }
 
@@ -59,38 +58,18 @@ absl::Status NoAnswer(const CheckpointStore& store) {
                                             store.Name(), kLoadLimit.count()));
 }
 
-using Access = CheckpointTopic::Access;
-
-std::unique_ptr<CheckpointStore> MakeTopicStore(asio::any_io_executor executor,
-                                                const Config& config,
-                                                Access access) {
-  const std::string& topic = config.checkpoint.topic;
-  const std::string& slot = config.postgres.slot;
-  auto store = std::make_unique<CheckpointTopic>(executor, config.kafka, topic,
-                                                 slot, access);
-  if (!config.transactions.is_on) return store;
-  return std::make_unique<TransactionalCheckpoint>(std::move(store), topic,
-                                                   slot);
-}
-
-std::unique_ptr<CheckpointStore> MakeStore(asio::any_io_executor executor,
-                                           const Config& config,
-                                           Access access) {
-  const CheckpointOptions& options = config.checkpoint;
-  switch (options.store) {
-    case CheckpointOptions::Store::kNone:
-      return nullptr;
-    case CheckpointOptions::Store::kFile:
-      return std::make_unique<ThreadedCheckpointStore>(
-          executor, std::make_shared<CheckpointFile>(options.path));
-    case CheckpointOptions::Store::kKafka:
-      return MakeTopicStore(executor, config, access);
-    case CheckpointOptions::Store::kPostgres:
-      return std::make_unique<CheckpointTable>(executor, config.postgres.server,
-                                               config.postgres.slot,
-                                               options.table);
-  }
-  return nullptr;
+asio::awaitable<Loaded> LoadBy(Loading load, asio::any_io_executor executor,
+                               const Config& config) {
+  const std::unique_ptr<CheckpointStore> store =
+      MakeCheckpointStore(executor, config, CheckpointStore::Access::kRead);
+  if (store == nullptr) co_return std::nullopt;
+  const absl::StatusOr<std::string> told =
+      co_await TellSource(executor, config.postgres, *store);
+  if (!told.ok()) co_return told.status();
+  const std::shared_ptr<PendingLoad> answer = AskToLoad(executor, *store, load);
+  co_await answer->WaitUntil(Clock::now() + kLoadLimit);
+  if (!answer->loaded()) co_return NoAnswer(*store);
+  co_return *answer->loaded();
 }
 
 void WarnOfResend(const Position& position) {
@@ -115,15 +94,12 @@ CheckpointService::CheckpointService(asio::any_io_executor executor,
       postgres_(config.postgres),
       numbering_(NumberingOf(config.outbox, config.postgres.publication)),
       has_transaction_ids_(HasTransactionIds(config.outbox)),
-      is_in_kafka_(config.checkpoint.store == CheckpointOptions::Store::kKafka),
-      store_(MakeStore(executor, config, Access::kReadAndWrite)),
+      is_in_kafka_(config.checkpoint.is_in_kafka()),
+      is_in_transactions_(config.transactions.is_on),
+      store_(MakeCheckpointStore(executor, config)),
       writer_(store_.get(), config.checkpoint.interval, progress,
               std::move(on_saved), batcher, &passed_over),
-      busy_timer_(executor) {
-  if (config.transactions.is_on) {
-    in_transactions_ = static_cast<TransactionalCheckpoint*>(store_.get());
-  }
-}
+      busy_timer_(executor) {}
 
 asio::awaitable<absl::Status> CheckpointService::Load() {
   if (store_ == nullptr) co_return absl::OkStatus();
@@ -184,8 +160,7 @@ asio::awaitable<absl::Status> CheckpointService::Load() {
 // that is a checkpoint without the gap.
 bool CheckpointService::KnowsLast() const {
   const Checkpoint& saved = writer_.saved();
-  return in_transactions_ != nullptr && !has_gap_ &&
-         saved.confirmed.is_valid() &&
+  return is_in_transactions_ && !has_gap_ && saved.confirmed.is_valid() &&
          saved.system_identifier == system_identifier_;
 }
 
@@ -196,14 +171,14 @@ CheckpointScope CheckpointService::Complete(CheckpointScope session) const {
 }
 
 void CheckpointService::Begin(CheckpointScope session, Sink* sink) {
-  if (in_transactions_ != nullptr) in_transactions_->SetSink(sink);
+  if (store_ != nullptr) store_->SetSink(sink);
   has_gap_ = false;
   writer_.Begin(ContinueFrom(loaded_, Complete(std::move(session))));
 }
 
 void CheckpointService::Pause() {
   writer_.Pause();
-  if (in_transactions_ != nullptr) in_transactions_->SetSink(nullptr);
+  if (store_ != nullptr) store_->SetSink(nullptr);
 }
 
 asio::awaitable<void> CheckpointService::Keep(Gap gap,
@@ -259,7 +234,7 @@ void CheckpointService::AddTo(RelaySigns& signs) const {
                                                               *unread_since_);
   }
   const auto committing = writer_.busy_since();
-  signs.in_transactions = in_transactions_ != nullptr;
+  signs.in_transactions = is_in_transactions_;
   if (signs.in_transactions && committing) {
     signs.committing_for =
         std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() -
@@ -282,32 +257,19 @@ void CheckpointService::OnReport(const SlotReport& report) {
 
 asio::awaitable<Loaded> LoadCheckpoint(asio::any_io_executor executor,
                                        const Config& config) {
-  const std::unique_ptr<CheckpointStore> store =
-      MakeStore(executor, config, Access::kRead);
-  if (store == nullptr) co_return std::nullopt;
-  const absl::StatusOr<std::string> told =
-      co_await TellSource(executor, config.postgres, *store);
-  if (!told.ok()) co_return told.status();
-  const std::shared_ptr<PendingLoad> answer = AskToLoad(executor, *store);
-  co_await answer->WaitUntil(Clock::now() + kLoadLimit);
-  if (!answer->loaded()) co_return NoAnswer(*store);
-  co_return *answer->loaded();
+  return LoadBy(&CheckpointStore::Load, executor, config);
 }
 
 asio::awaitable<Loaded> ReadCheckpoint(asio::any_io_executor executor,
                                        const Config& config) {
-  if (config.checkpoint.store == CheckpointOptions::Store::kFile) {
-    const CheckpointFile file(config.checkpoint.path);
-    co_return file.Read();
-  }
-  co_return co_await LoadCheckpoint(executor, config);
+  return LoadBy(&CheckpointStore::LoadUnlocked, executor, config);
 }
 
 asio::awaitable<absl::Status> StoreCheckpoint(asio::any_io_executor executor,
                                               const Config& config,
                                               Checkpoint checkpoint) {
   const std::unique_ptr<CheckpointStore> store =
-      MakeStore(executor, config, Access::kReadAndWrite);
+      MakeCheckpointStore(executor, config);
   if (store == nullptr) co_return absl::OkStatus();
   const auto answer = std::make_shared<PendingLoad>(executor);
   checkpoint.written_at = WallNow();

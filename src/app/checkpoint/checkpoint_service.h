@@ -25,7 +25,6 @@
 namespace walpost {
 
 class PendingLoad;
-class TransactionalCheckpoint;
 
 class CheckpointService {
  public:
@@ -88,8 +87,8 @@ class CheckpointService {
   bool has_transaction_ids_;  // a table says who inserted a row
   std::string system_identifier_;
   bool is_in_kafka_;
-  std::unique_ptr<CheckpointStore> store_;              // nullptr: none
-  TransactionalCheckpoint* in_transactions_ = nullptr;  // store_, if it is one
+  bool is_in_transactions_;                 // of the sink
+  std::unique_ptr<CheckpointStore> store_;  // nullptr: none
   CheckpointWriter writer_;
   std::optional<Checkpoint> loaded_;
   std::optional<MonotonicTime> unread_since_;

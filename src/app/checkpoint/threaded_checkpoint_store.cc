@@ -40,11 +40,20 @@ void ThreadedCheckpointStore::Run(std::function<Result()> call,
 }
 
 void ThreadedCheckpointStore::Load(Loaded done) {
+  RunLoad(&CheckpointStore::Load, std::move(done));
+}
+
+void ThreadedCheckpointStore::LoadUnlocked(Loaded done) {
+  RunLoad(&CheckpointStore::LoadUnlocked, std::move(done));
+}
+
+void ThreadedCheckpointStore::RunLoad(Loading load, Loaded done) {
   using Result = absl::StatusOr<std::optional<Checkpoint>>;
   Run<Result>(
-      [store = store_] {
+      [store = store_, load] {
         Result loaded = absl::InternalError("no call back");
-        store->Load([&loaded](Result result) { loaded = std::move(result); });
+        (*store.*
+         load)([&loaded](Result result) { loaded = std::move(result); });
         return loaded;
       },
       std::move(done));

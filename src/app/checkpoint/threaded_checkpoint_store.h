@@ -21,11 +21,17 @@ class ThreadedCheckpointStore final : public CheckpointStore {
                           std::shared_ptr<CheckpointStore> store);
 
   void Load(Loaded done) override;
+  void LoadUnlocked(Loaded done) override;
   void Save(const Checkpoint& checkpoint, Saved done) override;
   void Release() override { store_->Release(); }
   std::string Name() const override { return store_->Name(); }
+  std::string HowToRemove(const Checkpoint& checkpoint) const override {
+    return store_->HowToRemove(checkpoint);
+  }
 
  private:
+  using Loading = void (CheckpointStore::*)(Loaded done);
+  void RunLoad(Loading load, Loaded done);
   // Runs `call` on a thread, then passes its result to `done` on the loop,
   // unless this object was destroyed meanwhile.
   template <typename Result>

@@ -1,12 +1,12 @@
 #include "app/process/retention_service.h"
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <memory>
 #include <utility>
 
 #include "fmt/format.h"
+#include "loop/as_tuple.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -151,7 +151,6 @@ void RetentionService::LogEnd(const absl::Status& status) {
 }
 
 asio::awaitable<void> RetentionService::Wait(milliseconds time) {
-  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
   timer_.expires_after(time);
   co_await timer_.async_wait(kAsTuple);
 }

@@ -1,11 +1,11 @@
 #include "app/sink/delivery_run.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
 #include "app/process/diverted_event_log.h"
 #include "fmt/format.h"
+#include "loop/as_tuple.h"
 
 namespace walpost {
 
@@ -83,7 +83,6 @@ asio::awaitable<void> DeliveryRun::Close(MonotonicTime deadline) {
 }
 
 asio::awaitable<void> DeliveryRun::Wait(milliseconds most) {
-  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
   timer_.expires_after(most);
   co_await timer_.async_wait(kAsTuple);
   Tick(Clock::now());

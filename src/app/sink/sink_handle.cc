@@ -1,7 +1,6 @@
 #include "app/sink/sink_handle.h"
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "loop/as_tuple.h"
 
 namespace walpost {
 
@@ -43,7 +43,6 @@ class Answer {
   }
   // False: it was not given until `deadline`.
   asio::awaitable<bool> WaitUntil(MonotonicTime deadline) {
-    constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
     while (!status_ && Clock::now() < deadline) {
       given_.expires_at(deadline);
       co_await given_.async_wait(kAsTuple);
@@ -88,7 +87,6 @@ void SinkHandle::Interrupt() {
 
 asio::awaitable<void> SinkHandle::Close(MonotonicTime deadline) {
   if (sink_ == nullptr) co_return;
-  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
   const auto executor = co_await asio::this_coro::executor;
   asio::steady_timer closed(executor, MonotonicTime::max());
   user_.SetSink(nullptr);

@@ -1,21 +1,31 @@
-// The sinks of the configured brokers. Only this factory knows of which kind
-// they are.
+// The sinks of the configured brokers, and what verbs ask of these. Only this
+// factory knows of which kind they are.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "checkpoint/topic_record.h"
 #include "config/config.h"
 #include "delivery/record_sink.h"
+#include "delivery/sink_findings.h"
 #include "delivery/sink_knowledge.h"
+#include "delivery/transactional_id.h"
+#include "outbox/route.h"
 
 namespace walpost {
+
+// kInvalidArgument: how to reach the brokers is missing; names the key.
+absl::Status RequireSink(const Config& config);
 
 // The error of a SinkFactory, if the configuration of the sink is wrong.
 absl::Status CheckSinkOptions(const Config& config);
@@ -34,5 +44,21 @@ std::unique_ptr<SinkKnowledge> MakeSinkKnowledge(
 using RecordReader = std::function<absl::StatusOr<std::string>(
     const TopicRecord& record, std::stop_token stop)>;
 RecordReader MakeRecordReader(const Config& config);
+
+// What the brokers say to the topics of `routes`, which are those of
+// config.outbox. `transactional_ids`: nullopt: walpost writes no transactions.
+// A running instance with these ids is not disturbed.
+//
+// Blocks for some 5 s per request. Brokers that cannot be reached are a
+// finding. kInvalidArgument, kFailedPrecondition: see CheckSinkOptions.
+// kUnavailable: an answer did not come.
+absl::StatusOr<SinkFindings> CheckSink(
+    const Config& config, const std::vector<Route>& routes,
+    const std::optional<TransactionalIds>& transactional_ids);
+
+// topic -> id, of those of `topics` that exist and have one. Blocks for up to
+// 10 s. kUnavailable: no answer.
+absl::StatusOr<std::map<std::string, std::string>> FindTopicIds(
+    const Config& config, const std::set<std::string>& topics);
 
 }  // namespace walpost

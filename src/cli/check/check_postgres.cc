@@ -49,7 +49,7 @@ asio::awaitable<Connected> Connect(asio::any_io_executor executor,
 // running walpost knows more, and shows it in the record of the slot.
 asio::awaitable<Found> CheckContinuity(asio::any_io_executor executor,
                                        const Config& config,
-                                       const ClusterFindings& kafka) {
+                                       const SinkFindings& kafka) {
   SeenBrokers brokers;
   brokers.cluster = kafka.cluster_id;
   brokers.are_silent = !kafka.answers;
@@ -106,9 +106,8 @@ void WithdrawRemedies(const Config& config, const Findings& gaps,
 // Sessions that run has at the same time: the stream, the one beside it, and
 // the one that looks for parked events; more if state is in tables.
 int CountSessions(const Config& config) {
-  using Store = CheckpointOptions::Store;
   int sessions = 3;
-  if (config.checkpoint.store == Store::kPostgres) ++sessions;
+  if (config.checkpoint.is_in_source()) ++sessions;
   if (config.postgres.replay.enabled()) ++sessions;
   return sessions;
 }
@@ -193,7 +192,7 @@ asio::awaitable<Found> CheckPause(Connection& connection,
 asio::awaitable<Found> CheckPostgres(asio::any_io_executor executor,
                                      const Config& config,
                                      const std::vector<Route>& routes,
-                                     const ClusterFindings& kafka) {
+                                     const SinkFindings& kafka) {
   Connected connection =
       co_await Connect(executor, config.postgres.server, true);
   if (!connection.ok()) co_return connection.status();
@@ -305,7 +304,7 @@ asio::awaitable<absl::StatusOr<TransactionalIds>> AskTransactionalIds(
 }  // namespace
 
 Found FindInPostgres(const Config& config, const std::vector<Route>& routes,
-                     const ClusterFindings& kafka) {
+                     const SinkFindings& kafka) {
   asio::io_context io(1);
   if (config.source == Source::kPolling) {
     return RunToEnd(io, CheckPolledTables(io.get_executor(), config, routes));

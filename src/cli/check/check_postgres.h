@@ -8,8 +8,8 @@
 #include "absl/status/statusor.h"
 #include "base/finding.h"
 #include "config/config.h"
+#include "delivery/sink_findings.h"
 #include "delivery/transactional_id.h"
-#include "kafka/checks/cluster_check.h"
 #include "outbox/route.h"
 
 namespace walpost {
@@ -21,7 +21,7 @@ namespace walpost {
 // from before, also about Kafka.
 absl::StatusOr<Findings> FindInPostgres(const Config& config,
                                         const std::vector<Route>& routes,
-                                        const ClusterFindings& kafka);
+                                        const SinkFindings& kafka);
 // The standbys among the hosts of postgres.conninfo.
 absl::StatusOr<Findings> FindInStandbys(const Config& config);
 absl::StatusOr<Findings> FindForRetention(const Config& config);

@@ -221,7 +221,7 @@ absl::StatusOr<std::string> InitSql(const Config& config, SlotFailover failover,
   if (WantsEmitFunction(config)) {
     absl::StrAppend(&script, EmitFunctionSql(), "\n");
   }
-  if (config.checkpoint.store == CheckpointOptions::Store::kPostgres) {
+  if (config.checkpoint.is_in_source()) {
     absl::StrAppend(&script, CheckpointTableScript(config.checkpoint.table),
                     "\n");
   }

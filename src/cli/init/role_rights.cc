@@ -65,7 +65,7 @@ std::vector<TableNeeds> NeedsOf(const Config& config) {
     }
     return needs;
   }
-  if (config.checkpoint.store == CheckpointOptions::Store::kPostgres) {
+  if (config.checkpoint.is_in_source()) {
     needs.push_back({config.checkpoint.table, {"SELECT", "INSERT", "UPDATE"}});
   }
   if (config.parks()) {
@@ -202,7 +202,7 @@ asio::awaitable<absl::Status> RoleRights::MakeTable(std::string table,
 
 asio::awaitable<absl::Status> RoleRights::MakeTables(SlotUse use) {
   if (role_.empty()) co_return absl::OkStatus();
-  if (config_.checkpoint.store == CheckpointOptions::Store::kPostgres) {
+  if (config_.checkpoint.is_in_source()) {
     const std::string sql = CreateCheckpointTableSql(config_.checkpoint.table);
     WALPOST_CO_RETURN_IF_ERROR(
         co_await MakeTable(config_.checkpoint.table, sql));

@@ -1,15 +1,12 @@
 #include "cli/init/stale_state.h"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "app/checkpoint/checkpoint_service.h"
-#include "base/own_arguments.h"
-#include "checkpoint/checkpoint_candidates.h"
+#include "app/checkpoint/checkpoint_stores.h"
 #include "fmt/format.h"
-#include "kafka/checkpoint/checkpoint_topic.h"
 #include "postgres/connect/quote.h"
 #include "postgres/connect/sqlstate.h"
 
@@ -18,33 +15,6 @@ namespace walpost {
 namespace asio = boost::asio;
 
 namespace {
-
-bool IsSecured(const Config& config) {
-  return std::ranges::any_of(config.kafka.properties, [](const auto& property) {
-    return property.first == "security.protocol";
-  });
-}
-
-std::string HowToRemove(const Checkpoint& checkpoint, const Config& config) {
-  const CheckpointOptions& options = config.checkpoint;
-  switch (options.store) {
-    case CheckpointOptions::Store::kNone:
-      break;
-    case CheckpointOptions::Store::kFile:
-      return "rm " + ShellWord(options.path);
-    case CheckpointOptions::Store::kKafka:
-      return RemoveCheckpointCommand(
-                 config.kafka.brokers, options.topic,
-                 CheckpointKey(config.postgres.slot,
-                               checkpoint.system_identifier)) +
-             (IsSecured(config) ? " (and -X for kafka.properties)" : "");
-    case CheckpointOptions::Store::kPostgres:
-      return fmt::format("DELETE FROM {} WHERE slot = '{}'",
-                         QuoteQualifiedName(options.table),
-                         config.postgres.slot);
-  }
-  return "";
-}
 
 asio::awaitable<std::optional<Finding>> FindOldCheckpoint(
     asio::any_io_executor executor, const Config& config) {
@@ -68,7 +38,7 @@ asio::awaitable<std::optional<Finding>> FindOldCheckpoint(
   finding.remedy = fmt::format(
       "before walpost runs: {}; not if this is a clone, and the original goes "
       "on with it: then give the clone a slot name of its own",
-      HowToRemove(**loaded, config));
+      MakeCheckpointStore(executor, config)->HowToRemove(**loaded));
   co_return finding;
 }
 

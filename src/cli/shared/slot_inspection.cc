@@ -6,8 +6,8 @@
 #include "app/checkpoint/checkpoint_service.h"
 #include "base/status_macros.h"
 #include "delivery/gap.h"
+#include "delivery/topic_ids.h"
 #include "fmt/format.h"
-#include "kafka/topics/topic_ids.h"
 #include "postgres/catalog/publication.h"
 #include "postgres/connect/connection.h"
 #include "postgres/connect/task_session.h"
@@ -118,8 +118,7 @@ asio::awaitable<absl::StatusOr<SlotInspection>> InspectSlot(
   WALPOST_CO_ASSIGN_OR_RETURN(
       std::optional<SlotState> slot,
       co_await FindSlot(*connection, config.postgres.slot));
-  const bool is_in_kafka =
-      config.checkpoint.store == CheckpointOptions::Store::kKafka;
+  const bool is_in_kafka = config.checkpoint.is_in_kafka();
   if (is_in_kafka && brokers.are_silent) {
     inspection.checkpoint = absl::UnavailableError(
         "it was not read, because Kafka does not answer");

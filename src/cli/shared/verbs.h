@@ -28,7 +28,7 @@ struct ConfigArguments {
 
 // kInvalidArgument: postgres.conninfo is missing.
 absl::Status RequirePostgres(const Config& config);
-// kInvalidArgument: postgres.conninfo or kafka.brokers is missing.
+// kInvalidArgument: the key of one end is missing (see also RequireSink).
 absl::Status RequireBothEnds(const Config& config);
 
 void AddRecover(CLI::App& app, int& exit_code);

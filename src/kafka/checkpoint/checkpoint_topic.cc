@@ -1,5 +1,6 @@
 #include "kafka/checkpoint/checkpoint_topic.h"
 
+#include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <utility>
@@ -41,15 +42,6 @@ absl::Status ForStore(const absl::Status& error) {
 
 }  // namespace
 
-std::string RemoveCheckpointCommand(const std::string& brokers,
-                                    const std::string& topic,
-                                    const std::string& key) {
-  std::string list = brokers;
-  std::erase(list, ' ');
-  return fmt::format("echo {}: | kcat -b {} -P -t {} -K : -Z", key, list,
-                     topic);
-}
-
 CheckpointTopic::CheckpointTopic(asio::any_io_executor executor,
                                  ProducerOptions kafka, std::string topic,
                                  std::string slot, Access access)
@@ -64,6 +56,23 @@ CheckpointTopic::~CheckpointTopic() = default;
 
 std::string CheckpointTopic::Name() const {
   return fmt::format("topic {}", topic_);
+}
+
+std::string CheckpointTopic::HowToRemove(const Checkpoint& checkpoint) const {
+  const bool is_secured =
+      std::ranges::any_of(kafka_.properties, [](const auto& property) {
+        return property.first == "security.protocol";
+      });
+  return RemoveCommand(checkpoint.system_identifier) +
+         (is_secured ? " (and -X for kafka.properties)" : "");
+}
+
+std::string CheckpointTopic::RemoveCommand(
+    const std::string& system_identifier) const {
+  std::string brokers = kafka_.brokers;
+  std::erase(brokers, ' ');
+  return fmt::format("echo {}: | kcat -b {} -P -t {} -K : -Z",
+                     CheckpointKey(slot_, system_identifier), brokers, topic_);
 }
 
 absl::StatusOr<CheckpointTopic::Found> CheckpointTopic::LookForOurs(
@@ -108,9 +117,7 @@ absl::StatusOr<std::optional<Checkpoint>> CheckpointTopic::Explain(
         "checkpoint topic {}, {}; to continue where the slot stands, write one "
         "without a value: {}",
         topic_, std::string(checkpoint.status().message()),
-        RemoveCheckpointCommand(
-            kafka_.brokers, topic_,
-            CheckpointKey(slot_, identity_.system_identifier))));
+        RemoveCommand(identity_.system_identifier)));
   }
   const std::optional<Checkpoint>& found = *checkpoint;
   if (found && !identity_.system_identifier.empty() &&

@@ -35,16 +35,8 @@
 
 namespace walpost {
 
-// Shell command that writes a record without a value.
-std::string RemoveCheckpointCommand(const std::string& brokers,
-                                    const std::string& topic,
-                                    const std::string& key);
-
 class CheckpointTopic final : public CheckpointStore, private RecordReports {
  public:
-  // With kRead nothing is created, and only the right READ is needed: for verbs
-  // that only read.
-  enum class Access { kRead, kReadAndWrite };
   CheckpointTopic(boost::asio::any_io_executor executor, ProducerOptions kafka,
                   std::string topic, std::string slot,
                   Access access = Access::kReadAndWrite);
@@ -65,6 +57,8 @@ class CheckpointTopic final : public CheckpointStore, private RecordReports {
   bool needs_repeating() const override { return true; }
 
   std::string Name() const override;
+  // Writes a record without a value.
+  std::string HowToRemove(const Checkpoint& checkpoint) const override;
 
  private:
   struct Found {
@@ -92,6 +86,7 @@ class CheckpointTopic final : public CheckpointStore, private RecordReports {
                                            const std::string& slot,
                                            const SourceIdentity& identity,
                                            Access access);
+  std::string RemoveCommand(const std::string& system_identifier) const;
   void PrepareTopic();
   void ProduceWaiting();
   absl::Status StartProducer();

@@ -28,9 +28,8 @@ class TransactionalCheckpoint final : public CheckpointStore {
         topic_(std::move(topic)),
         slot_(std::move(slot)) {}
 
-  // The sink of the stream that begins; it has transactions. nullptr: there is
-  // no stream.
-  void SetSink(Sink* sink) { sink_ = sink; }
+  // `sink` has transactions.
+  void SetSink(Sink* sink) override { sink_ = sink; }
 
   bool is_shared_by_systems() const override { return true; }
   void SetSource(SourceIdentity identity) override {
@@ -47,6 +46,9 @@ class TransactionalCheckpoint final : public CheckpointStore {
     store_->Replace(checkpoint, std::move(done));
   }
   std::string Name() const override { return store_->Name(); }
+  std::string HowToRemove(const Checkpoint& checkpoint) const override {
+    return store_->HowToRemove(checkpoint);
+  }
 
  private:
   std::unique_ptr<CheckpointTopic> store_;

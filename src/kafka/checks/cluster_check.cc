@@ -48,7 +48,7 @@ class ClusterCheck {
         user_(std::move(user)),
         timeout_millis_(static_cast<int>(timeout.count())) {}
 
-  absl::StatusOr<ClusterFindings> Run(
+  absl::StatusOr<SinkFindings> Run(
       const std::vector<TopicNames>& topics,
       const std::string& checkpoint_topic,
       const std::optional<TransactionalIds>& transactional_ids) {
@@ -58,14 +58,14 @@ class ClusterCheck {
         client_.get(), /*all_topics=*/1, nullptr, &listed, timeout_millis_);
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
       AddUnreached(subject, error);
-      return ClusterFindings{std::move(findings_), false, "", {}};
+      return SinkFindings{std::move(findings_), false, "", {}};
     }
     const KafkaHandle<const rd_kafka_metadata_t, rd_kafka_metadata_destroy>
         metadata(listed);
     Add(Severity::kOk, subject,
         fmt::format("answers; {} broker(s)", metadata->broker_cnt));
     if (!CheckAddresses(*metadata)) {
-      return ClusterFindings{std::move(findings_), false, ClusterId(), {}};
+      return SinkFindings{std::move(findings_), false, ClusterId(), {}};
     }
     const std::map<std::string, std::string> settings = Settings(
         RD_KAFKA_RESOURCE_BROKER, std::to_string(metadata->brokers[0].id));
@@ -81,8 +81,8 @@ class ClusterCheck {
     CheckSizes(settings);
     std::string cluster = ClusterId();
     CheckEvidence(subject, cluster);
-    return ClusterFindings{std::move(findings_), true, std::move(cluster),
-                           std::move(topic_ids_)};
+    return SinkFindings{std::move(findings_), true, std::move(cluster),
+                        std::move(topic_ids_)};
   }
 
  private:
@@ -435,7 +435,7 @@ absl::StatusOr<KafkaClient> MakeClient(const ProducerOptions& options,
 
 }  // namespace
 
-absl::StatusOr<ClusterFindings> CheckCluster(
+absl::StatusOr<SinkFindings> CheckCluster(
     const ProducerOptions& options, const std::vector<TopicNames>& topics,
     const std::string& checkpoint_topic,
     const std::optional<TransactionalIds>& transactional_ids,

@@ -9,19 +9,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/finding.h"
+#include "delivery/sink_findings.h"
 #include "delivery/transactional_id.h"
 #include "kafka/checks/topics_check.h"
 #include "kafka/producer/producer.h"
 
 namespace walpost {
-
-struct ClusterFindings {
-  Findings findings;
-  bool answers = false;
-  std::string cluster_id;                        // empty: not known
-  std::map<std::string, std::string> topic_ids;  // of topics that exist
-};
 
 // Asks the cluster, with its own client, whether it answers, and what the user
 // may do with the topics. `checkpoint_topic`: for checkpoint.store: kafka, else
@@ -32,7 +25,7 @@ struct ClusterFindings {
 // unreachable cluster is a finding. kInvalidArgument and kFailedPrecondition:
 // errors of the properties, as for Producer::Create. kUnavailable: an answer
 // did not come.
-absl::StatusOr<ClusterFindings> CheckCluster(
+absl::StatusOr<SinkFindings> CheckCluster(
     const ProducerOptions& options, const std::vector<TopicNames>& topics,
     const std::string& checkpoint_topic,
     const std::optional<TransactionalIds>& transactional_ids,

@@ -1,9 +1,9 @@
 // ClusterState: knowledge about the brokers, across several producers.
 #pragma once
 
+#include "delivery/topic_ids.h"
 #include "kafka/topics/lso_lag_monitor.h"
 #include "kafka/topics/offset_regression_detector.h"
-#include "kafka/topics/topic_ids.h"
 
 namespace walpost {
 

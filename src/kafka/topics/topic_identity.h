@@ -18,7 +18,7 @@
 
 #include "absl/status/status.h"
 #include "base/time.h"
-#include "kafka/topics/topic_ids.h"
+#include "delivery/topic_ids.h"
 
 namespace walpost {
 

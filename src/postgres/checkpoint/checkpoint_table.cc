@@ -185,6 +185,11 @@ std::string CheckpointTable::Name() const {
   return fmt::format("table {}", table_);
 }
 
+std::string CheckpointTable::HowToRemove(const Checkpoint& checkpoint) const {
+  return fmt::format("DELETE FROM {} WHERE slot = '{}'",
+                     QuoteQualifiedName(table_), checkpoint.slot);
+}
+
 void CheckpointTable::Load(Loaded done) {
   asio::co_spawn(executor_, session_->Load(),
                  [session = session_, done = std::move(done)](

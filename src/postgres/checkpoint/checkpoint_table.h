@@ -31,6 +31,7 @@ class CheckpointTable final : public CheckpointStore {
   void Save(const Checkpoint& checkpoint, Saved done) override;
 
   std::string Name() const override;
+  std::string HowToRemove(const Checkpoint& checkpoint) const override;
 
  private:
   class Session;

@@ -4,6 +4,7 @@
 
 #include "base/status_macros.h"
 #include "checkpoint/birth_record.h"
+#include "checkpoint/checkpoint_options.h"
 #include "checkpoint/coverage.h"
 #include "fmt/format.h"
 #include "postgres/catalog/coverage_query.h"
@@ -99,8 +100,10 @@ asio::awaitable<absl::Status> BirthCheck::CheckTables() {
          fmt::format("a table that comes later by a pattern holds up all "
                      "tables: {}",
                      cannot),
-         "set checkpoint.store to file, postgres or kafka; or let walpost init "
-         "-c FILE --admin CONNINFO, as the owner, add each table"});
+         fmt::format(
+             "set checkpoint.store to {}; or let walpost init -c FILE --admin "
+             "CONNINFO, as the owner, add each table",
+             CheckpointOptions::kKeepers)});
   }
   co_return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-#include "kafka/topics/topic_ids.h"
+#include "delivery/topic_ids.h"
 
 #include "delivery/gap.h"
 #include "fmt/format.h"

@@ -1,0 +1,84 @@
+#include "config/sink_section.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "config/broker_list.h"
+#include "config/secrets.h"
+#include "config/yaml_document.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+constexpr int kMaxStatisticsMillis = 12'000;
+constexpr size_t kMaxTopics = 1'000'000;
+
+void ReadKafka(Section section, ProducerOptions& kafka) {
+  section.Read("brokers", kafka.brokers);
+  const absl::Status brokers = CheckBrokerList(kafka.brokers);
+  if (!brokers.ok()) section.Fail("brokers", std::string(brokers.message()));
+  section.ReadSize("max_topics", kafka.max_topics, 1, kMaxTopics);
+  section.ReadMap("properties", kafka.properties);
+  for (const auto& [name, value] : kafka.properties) {
+    int interval = 0;
+    if (name != "statistics.interval.ms") continue;
+    const absl::StatusOr<std::string> text = value.Read();
+    if (!text.ok()) continue;
+    if (!absl::SimpleAtoi(*text, &interval) || interval < 1 ||
+        interval > kMaxStatisticsMillis) {
+      section.Fail("properties",
+                   fmt::format("{}: walpost sees from the statistics whether "
+                               "brokers are reachable: 1 to {}",
+                               name, kMaxStatisticsMillis));
+    }
+  }
+  section.Done("; properties of librdkafka belong in kafka.properties");
+}
+
+YAML::Node PrintKafka(const ProducerOptions& kafka) {
+  YAML::Node node;
+  node["brokers"] = Quoted(kafka.brokers);
+  node["max_topics"] = kafka.max_topics;
+  node["properties"] = YAML::Node(YAML::NodeType::Map);
+  for (const auto& [name, value] : kafka.properties) {
+    node["properties"][name] =
+        Quoted(IsSecretProperty(name) ? std::string(kHidden)
+                                      : value.Read().value_or(""));
+  }
+  return node;
+}
+
+// One that the role may most likely describe: brokers log what they deny.
+std::string ProbedTopic(const OutboxOptions& outbox) {
+  if (!outbox.checkpoint_topic.empty()) return outbox.checkpoint_topic;
+  const std::vector<TableOptions> entries = EntriesOf(outbox);
+  const bool has_own = entries.size() == 1 && !entries.front().topic.empty();
+  const std::string topic =
+      has_own ? entries.front().topic : outbox.route.topic;
+  const size_t end = topic.find('{');
+  return end == std::string::npos ? topic : topic.substr(0, end) + "walpost";
+}
+
+}  // namespace
+
+void ReadSink(Section& root, Config& config) {
+  ReadKafka(root.Child("kafka"), config.kafka);
+}
+
+void CompleteSink(Config& config) {
+  ProducerOptions& kafka = config.kafka;
+  kafka.client_id = "walpost-" + config.postgres.slot;
+  kafka.max_records = config.window.most_records();
+  kafka.transaction_timeout = config.transactions.timeout;
+  kafka.checkpoint_topic = config.checkpoint.topic;
+  kafka.own_topics = {config.checkpoint.topic, config.outbox.dead_letter.topic};
+  kafka.probed_topic = ProbedTopic(config.outbox);
+}
+
+void PrintSink(const Config& config, YAML::Node& root) {
+  root["kafka"] = PrintKafka(config.kafka);
+}
+
+}  // namespace walpost
