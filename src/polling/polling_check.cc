@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/table_mapper.h"
@@ -76,7 +77,9 @@ asio::awaitable<absl::StatusOr<Findings>> PollingCheck::Run() {
 asio::awaitable<absl::Status> PollingCheck::CheckColumns() {
   absl::StatusOr<pgoutput::RelationSchema> schema =
       co_await ReadTableSchema(connection_, options_.name);
-  if (absl::IsFailedPrecondition(schema.status())) {
+  // An error of the server has an SQLSTATE.
+  if (absl::IsFailedPrecondition(schema.status()) &&
+      SqlstateOf(schema.status()).empty()) {
     Add(Severity::kError, "does not exist",
         options_.pattern.empty()
             ? "correct outbox.tables, or run walpost init -c FILE"

@@ -8,7 +8,8 @@
 //
 // Serves any number of connections on the test's own loop, without threads:
 // what happens, and in which order, is the same in every run. Each statement
-// has one result, as text; the manual calls the protocol "Message Flow".
+// has one result, whose bytes are the test's: the protocol is described in the
+// manual under "Message Flow", and both of its query protocols are served.
 //
 // A statement without an answer fails the test, unless it cannot return rows.
 // The loop's owner; the loop must outlive the server.
@@ -26,11 +27,14 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -88,10 +92,16 @@ class FakePostgres {
     });
   }
   void Fail(std::string words, std::string sqlstate, std::string text) {
-    Call(std::move(words), [=](const std::string&) {
-      return Message('E', Field('S', "ERROR") + Field('V', "ERROR") +
-                              Field('C', sqlstate) + Field('M', text) + '\0');
-    });
+    Call(std::move(words),
+         [=](const std::string&) { return Error("ERROR", sqlstate, text); });
+  }
+  // The connection is lost in the middle of such a statement.
+  void Drop(std::string words) {
+    Call(std::move(words), [](const std::string&) { return std::nullopt; });
+  }
+  // Connections fail from now on; an empty SQLSTATE: they are accepted again.
+  void Refuse(std::string sqlstate, std::string text) {
+    refusal_ = sqlstate.empty() ? "" : Error("FATAL", sqlstate, text);
   }
   // Does something before it answers.
   void AnswerAfter(std::string words, Rows rows, std::function<void()> act) {
@@ -99,6 +109,21 @@ class FakePostgres {
       act();
       return Success(rows);
     });
+  }
+
+  // A stream that begins (START_REPLICATION) shows these frames, and ends with
+  // its connection.
+  void Stream(std::vector<std::string> frames) { frames_ = std::move(frames); }
+  // The flushed LSN of the last standby status update; 0: none came.
+  uint64_t confirmed() const { return confirmed_; }
+
+  // Sends NOTIFY to all connections: whoever waits for the server wakes up.
+  void Notify(const std::string& channel) {
+    const std::string text =
+        Message('A', BigEndian(1, 4) + channel + '\0' + '\0');
+    for (Protocol::socket* peer : *peers_) {
+      boost::asio::write(*peer, boost::asio::buffer(text));
+    }
   }
 
   // All statements so far, of all connections, in order.
@@ -111,13 +136,17 @@ class FakePostgres {
     }
     return found;
   }
+  // Parameters of the last statement that had some.
+  const Row& parameters() const { return parameters_; }
   // What the last connection asked for when it began.
   const std::string& startup() const { return startup_; }
   size_t connections() const { return connections_; }
 
  private:
   using Protocol = boost::asio::local::stream_protocol;
-  using Reply = std::function<std::string(const std::string& sql)>;
+  // nullopt: the connection is lost.
+  using Reply =
+      std::function<std::optional<std::string>(const std::string& sql)>;
 
   static std::string MakeDirectory() {
     std::string name = "/tmp/walpost_fake_postgres_XXXXXX";
@@ -137,6 +166,12 @@ class FakePostgres {
   }
   static std::string Field(char code, const std::string& text) {
     return code + text + '\0';
+  }
+  static std::string Error(const std::string& severity,
+                           const std::string& sqlstate,
+                           const std::string& text) {
+    return Message('E', Field('S', severity) + Field('V', severity) +
+                            Field('C', sqlstate) + Field('M', text) + '\0');
   }
   static std::string Parameter(const std::string& name,
                                const std::string& value) {
@@ -168,17 +203,50 @@ class FakePostgres {
     replies_.emplace_back(std::move(words), std::move(reply));
   }
 
-  std::string AnswerTo(const std::string& sql) {
+  std::optional<std::string> AnswerTo(const std::string& sql) {
     for (auto reply = replies_.rbegin(); reply != replies_.rend(); ++reply) {
       if (sql.find(reply->first) == std::string::npos) continue;
       if (reply->first != replies_[0].first) statements_.push_back(sql);
-      return reply->second(sql) + Ready();
+      const std::optional<std::string> text = reply->second(sql);
+      return text ? std::optional(*text + Ready()) : std::nullopt;
     }
     statements_.push_back(sql);
+    if (sql.starts_with("START_REPLICATION")) {
+      std::string stream = Message('W', std::string(3, '\0'));
+      for (const std::string& frame : frames_) stream += Message('d', frame);
+      return stream;
+    }
     if (sql.starts_with("SELECT") || sql.starts_with("WITH")) {
       ADD_FAILURE() << "no answer to: " << sql;
     }
     return Message('C', std::string("DONE") + '\0') + Ready();
+  }
+
+  static uint64_t TakeNumber(std::string_view& bytes, size_t size) {
+    uint64_t number = 0;
+    for (const char byte : bytes.substr(0, size)) {
+      number = number << 8 | static_cast<unsigned char>(byte);
+    }
+    bytes.remove_prefix(size);
+    return number;
+  }
+  static std::string_view TakeText(std::string_view& bytes) {
+    const std::string_view text = bytes.substr(0, bytes.find('\0'));
+    bytes.remove_prefix(text.size() + 1);
+    return text;
+  }
+  static Row ParametersOf(std::string_view bind) {
+    TakeText(bind);  // the portal
+    TakeText(bind);  // the statement
+    bind.remove_prefix(2 * TakeNumber(bind, 2));
+    Row parameters(TakeNumber(bind, 2));
+    for (std::optional<std::string>& parameter : parameters) {
+      const uint64_t size = TakeNumber(bind, 4);
+      if (size == 0xffffffff) continue;
+      parameter.emplace(bind.substr(0, size));
+      bind.remove_prefix(size);
+    }
+    return parameters;
   }
 
   boost::asio::awaitable<void> Accept() {
@@ -194,23 +262,53 @@ class FakePostgres {
   // Ends with an exception when the client closes the connection, which is
   // then nobody's business.
   boost::asio::awaitable<void> Serve(Protocol::socket peer) {
+    // The loop may outlive the server.
+    const auto leave = [peers = peers_](Protocol::socket* left) {
+      peers->erase(left);
+    };
+    const std::unique_ptr<Protocol::socket, decltype(leave)> here(&peer, leave);
     startup_ = co_await Read(peer);
-    std::string answer =
+    if (!refusal_.empty()) {
+      co_await boost::asio::async_write(peer, boost::asio::buffer(refusal_),
+                                        boost::asio::use_awaitable);
+      co_return;
+    }
+    peers_->insert(&peer);
+    std::string parsed;
+    std::optional<std::string> answer =
         Message('R', BigEndian(0, 4)) + Parameter("server_version", "17.2") +
         Parameter("server_encoding", "UTF8") +
         Parameter("client_encoding", "UTF8") +
         Parameter("standard_conforming_strings", "on") +
         Message('K', BigEndian(4711, 4) + BigEndian(1, 4)) + Ready();
     for (;;) {
-      co_await boost::asio::async_write(peer, boost::asio::buffer(answer),
+      co_await boost::asio::async_write(peer, boost::asio::buffer(*answer),
                                         boost::asio::use_awaitable);
       char type = 0;
       co_await boost::asio::async_read(peer, boost::asio::buffer(&type, 1),
                                        boost::asio::use_awaitable);
       std::string body = co_await Read(peer);
-      if (type != 'Q') co_return;
-      body.pop_back();  // its zero byte
-      answer = AnswerTo(body);
+      answer.emplace();
+      if (type == 'Q') {
+        body.pop_back();  // its zero byte
+        answer = AnswerTo(body);
+      } else if (type == 'P') {
+        std::string_view rest = body;
+        TakeText(rest);  // the name
+        parsed = TakeText(rest);
+      } else if (type == 'B') {
+        if (Row given = ParametersOf(body); !given.empty()) parameters_ = given;
+      } else if (type == 'S') {
+        answer = AnswerTo(parsed);
+        if (answer) *answer = Message('1', "") + Message('2', "") + *answer;
+      } else if (type == 'd' && body[0] == 'r') {
+        std::string_view update = std::string_view(body).substr(1);
+        TakeNumber(update, 8);  // written
+        confirmed_ = TakeNumber(update, 8);
+      } else if (type != 'D' && type != 'E' && type != 'H') {
+        co_return;
+      }
+      if (!answer) co_return;
     }
   }
 
@@ -229,11 +327,23 @@ class FakePostgres {
 
   std::string directory_;
   boost::asio::basic_socket_acceptor<Protocol> acceptor_;
-  std::vector<std::pair<std::string, Reply>> replies_;
+  std::deque<std::pair<std::string, Reply>> replies_;  // a reply may add some
   std::vector<std::string> statements_;
+  using Peers = std::set<Protocol::socket*>;
+  std::shared_ptr<Peers> peers_ = std::make_shared<Peers>();
+  std::vector<std::string> frames_;
+  uint64_t confirmed_ = 0;
+  Row parameters_;
   std::string startup_;
+  std::string refusal_;  // of connections; empty: none
   size_t connections_ = 0;
 };
+
+// The comment that a COMMENT statement writes, without quotes in it.
+inline std::string CommentOf(const std::string& statement) {
+  const size_t begin = statement.find(" IS '") + 5;
+  return statement.substr(begin, statement.rfind('\'') - begin);
+}
 
 // A session with the server.
 inline std::unique_ptr<Connection> Connect(boost::asio::io_context& context,

@@ -1,0 +1,144 @@
+// A relay that polls, between a server that knows its answers and the mock
+// brokers.
+#include "app/polling/polling_relay.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <string>
+
+#include "app/sink/sinks.h"
+#include "support/mock_kafka.h"
+#include "support/polled_table_answers.h"
+
+namespace walpost {
+namespace {
+
+using std::chrono::seconds;
+using testing::FakePostgres;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using namespace testing::polling;  // the words of the statements
+
+class PollingRelayTest : public ::testing::Test {
+ protected:
+  PollingRelayTest() {
+    testing::AnswerPolledTable(server_);
+    config_.source = Source::kPolling;
+    config_.postgres.server = server_.options();
+    config_.polling.strategy = PollingOptions::Strategy::kDelete;
+    config_.outbox = testing::PolledOutbox();
+    config_.kafka.brokers = kafka_.brokers();
+    config_.shutdown_timeout = seconds(2);
+    kafka_.CreateTopic("order", 1);
+  }
+  ~PollingRelayTest() override {
+    if (relay_ == nullptr) return;
+    relay_->Shutdown();
+    RunUntil([this] { return ended_.has_value(); });
+  }
+
+  void Start() {
+    auto made = PollingRelay::Create(
+        context_.get_executor(), config_, {config_.outbox, {}, false},
+        MakeSinks(context_.get_executor(), config_));
+    ASSERT_TRUE(made.ok()) << made.status();
+    relay_ = *std::move(made);
+    boost::asio::co_spawn(
+        context_,
+        [this]() -> boost::asio::awaitable<void> {
+          const absl::Status status = co_await relay_->Run();
+          ended_ = status;
+        },
+        boost::asio::detached);
+  }
+  void RunUntil(const std::function<bool()>& is_done) {
+    context_.restart();
+    const MonotonicTime end = std::chrono::steady_clock::now() + seconds(20);
+    while (!is_done() && std::chrono::steady_clock::now() < end) {
+      context_.run_one_for(seconds(1));
+    }
+    EXPECT_TRUE(is_done()) << ToString(relay_->Status().state) << ": "
+                           << relay_->Status().reason;
+  }
+  void RunUntilState(RelayState state) {
+    RunUntil([&] { return relay_->Status().state == state; });
+  }
+  void AnswerOneRow(const std::optional<std::string>& type = "order") {
+    server_.AnswerInTurn(kTake, {{{"a", "1", type, "v1"}}, {}});
+  }
+
+  boost::asio::io_context context_;
+  testing::MockKafka kafka_;
+  FakePostgres server_{context_};
+  Config config_;
+  std::unique_ptr<PollingRelay> relay_;
+  std::optional<absl::Status> ended_;
+};
+
+TEST_F(PollingRelayTest, P1ARowIsMarkedWhenItsRecordIsAcknowledged) {
+  AnswerOneRow();
+  Start();
+  RunUntil([this] { return !server_.StatementsWith(kDelete).empty(); });
+  RunUntilState(RelayState::kStreaming);
+  const RelayStatus status = relay_->Status();
+  EXPECT_EQ(status.counters.acknowledged, 1u);
+  EXPECT_EQ(status.in_flight_records, 0u);
+  EXPECT_EQ(status.max_in_flight_records, config_.window.max_records);
+  EXPECT_EQ(status.max_in_flight_bytes, config_.window.max_bytes);
+  ASSERT_THAT(status.polled_tables, SizeIs(1));
+  EXPECT_EQ(status.polled_tables[0].table, "app.outbox");
+  EXPECT_EQ(status.server_version, 170002);
+  EXPECT_EQ(status.reconnects, 0u);
+  EXPECT_THAT(kafka_.Log("order"), SizeIs(1));
+}
+
+TEST_F(PollingRelayTest, P10ShutdownMarksWhatIsAcknowledgedMeanwhile) {
+  AnswerOneRow();
+  Start();
+  RunUntil([this] { return relay_->Status().in_flight_records == 1; });
+  EXPECT_GT(relay_->Status().in_flight_bytes, 0u);
+  relay_->Shutdown();
+  RunUntil([this] { return ended_.has_value(); });
+  EXPECT_TRUE(ended_->ok()) << *ended_;
+  EXPECT_THAT(server_.StatementsWith(kDelete), SizeIs(1));
+}
+
+TEST_F(PollingRelayTest, ATableThatCannotBePolledEndsTheProcess) {
+  server_.Answer(kIndexes, {});
+  Start();
+  RunUntil([this] { return ended_.has_value(); });
+  EXPECT_TRUE(absl::IsFailedPrecondition(*ended_)) << *ended_;
+  EXPECT_THAT(std::string(ended_->message()), HasSubstr("no index on id"));
+}
+
+// What worked before may work again.
+TEST_F(PollingRelayTest, P10ATableThatWasPolledBeforeIsWaitedFor) {
+  Start();
+  RunUntilState(RelayState::kStreaming);
+  server_.Answer(kIndexes, {});
+  server_.Drop(kTake);
+  RunUntilState(RelayState::kStuck);
+  EXPECT_FALSE(ended_.has_value());
+  EXPECT_THAT(relay_->Status().reason, HasSubstr("no index on id"));
+  server_.Answer(kIndexes,
+                 {{"id", std::nullopt, "t"}, {"seq", std::nullopt, "t"}});
+  server_.Answer(kTake, {});
+  RunUntilState(RelayState::kStreaming);
+  EXPECT_GT(relay_->Status().reconnects, 0u);
+}
+
+TEST_F(PollingRelayTest, APausedTableIsReported) {
+  const PauseRecord pause{true, "alice", WallTime(seconds(50)), "upgrade"};
+  server_.Answer(kComment, {{WithPause("", kPollingPauseSubject, pause)}});
+  Start();
+  RunUntilState(RelayState::kPaused);
+  EXPECT_EQ(relay_->Status().pause, pause);
+}
+
+}  // namespace
+}  // namespace walpost
