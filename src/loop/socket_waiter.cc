@@ -3,19 +3,15 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 
+#include "loop/as_tuple.h"
 #include "loop/descriptors.h"
 
 namespace walpost {
 
 namespace asio = boost::asio;
-
-namespace {
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
-}
 
 SocketWaiter::SocketWaiter(asio::any_io_executor executor)
     : descriptor_(executor), timer_(executor) {}

@@ -1,7 +1,6 @@
 #include "polling/table_poller.h"
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
@@ -9,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "loop/as_tuple.h"
 #include "polling/polling_check.h"
 #include "postgres/catalog/publication_comment.h"
 #include "postgres/catalog/table_rows.h"
@@ -24,7 +24,6 @@ using std::chrono::seconds;
 
 namespace {
 
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr seconds kReportInterval{5};
 // Interval for looking whether an operator has paused the table.
 constexpr seconds kPauseInterval{2};

@@ -1,6 +1,5 @@
 #include "app/stored/stored_event_sender.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -13,6 +12,7 @@
 #include "delivery/gap.h"
 #include "delivery/transactional_id.h"
 #include "fmt/format.h"
+#include "loop/as_tuple.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
@@ -206,7 +206,6 @@ asio::awaitable<void> StoredEventSender::Close() {
 }
 
 asio::awaitable<void> StoredEventSender::End() {
-  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
   Stop();
   asio::steady_timer timer(executor_);
   while (is_sending_) {

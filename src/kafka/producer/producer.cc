@@ -3,7 +3,6 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cstdlib>
@@ -14,6 +13,7 @@
 #include "kafka/client/kafka_status.h"
 #include "kafka/producer/produce_record.h"
 #include "kafka/producer/producer_properties.h"
+#include "loop/as_tuple.h"
 #include "loop/descriptors.h"
 
 namespace walpost {
@@ -303,7 +303,6 @@ void Producer::Close(MonotonicTime deadline, std::function<void()> closed) {
 
 asio::awaitable<void> Producer::CloseBy(MonotonicTime deadline) {
   constexpr std::chrono::milliseconds kPoll{10};
-  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
   bool purged = false;
   closed_ = true;
   eventfd_.cancel();

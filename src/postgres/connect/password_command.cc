@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
@@ -21,6 +20,7 @@
 #include "base/time.h"
 #include "base/utf8.h"
 #include "fmt/format.h"
+#include "loop/as_tuple.h"
 
 namespace walpost {
 
@@ -29,7 +29,6 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kMaxOutputBytes = size_t{64} << 10;
 constexpr size_t kPipeBytes = size_t{128} << 10;
 // Bytes of stderr that an error shows.

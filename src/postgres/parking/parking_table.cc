@@ -1,7 +1,6 @@
 #include "postgres/parking/parking_table.h"
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <map>
@@ -11,6 +10,7 @@
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "loop/as_tuple.h"
 #include "outbox/event_digest.h"
 #include "parking/parked_codec.h"
 #include "postgres/connect/quote.h"
@@ -145,7 +145,6 @@ asio::awaitable<absl::Status> ParkingTable::PutOnRecord(
 }
 
 asio::awaitable<absl::Status> ParkingTable::Lock() {
-  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
   const MonotonicTime until = Clock::now() + kLockLimit;
   asio::steady_timer timer(executor_);
   const ParkingSql sql = Sql();

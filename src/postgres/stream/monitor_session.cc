@@ -1,6 +1,5 @@
 #include "postgres/stream/monitor_session.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <limits>
 #include <random>
@@ -10,6 +9,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "loop/as_tuple.h"
 #include "postgres/catalog/coverage_query.h"
 #include "postgres/catalog/publication_comment.h"
 #include "postgres/connect/instance_name.h"
@@ -89,7 +89,6 @@ MonitorSession::MonitorSession(asio::any_io_executor executor,
       backoff_(Backoff::Options{}, std::random_device()()) {}
 
 asio::awaitable<void> MonitorSession::Run() {
-  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
   reported_at_ = Clock::now();
   while (!stopped_) {
     const absl::Status status = co_await Serve();

@@ -1,12 +1,12 @@
 #include "postgres/stream/replay_window_service.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <random>
 #include <utility>
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "loop/as_tuple.h"
 #include "postgres/connect/session_name.h"
 #include "postgres/slot/replay_window_slot.h"
 #include "spdlog/spdlog.h"
@@ -35,7 +35,6 @@ ReplayWindowService::ReplayWindowService(asio::any_io_executor executor,
       backoff_(Backoff::Options{}, std::random_device()()) {}
 
 asio::awaitable<void> ReplayWindowService::Run() {
-  constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
   while (options_.replay.enabled() && !stopped_) {
     const absl::Status status = co_await Act();
     if (stopped_) break;
