@@ -134,23 +134,24 @@ std::string ResumeCommand(const Arguments& arguments,
 void PrintResult(const Arguments& arguments, const Replay::Result& result) {
   // Those in flight are counted, too, after a failure.
   const std::string values =
-      result.events > 0
-          ? fmt::format(" ({} bytes of values)", result.value_bytes)
+      result.counts.events > 0
+          ? fmt::format(" ({} bytes of values)", result.counts.value_bytes)
           : "";
-  Print("{} events {} from {} to {}{}\n", result.events,
+  Print("{} events {} from {} to {}{}\n", result.counts.events,
         arguments.dry_run ? "would be replayed" : "replayed",
         result.range.from.ToString(),
         result.is_complete ? result.range.to.ToString()
                            : result.resume.ToString(),
         values);
-  if (result.undeliverable > 0) {
-    Print("{} more {}\n", result.undeliverable,
+  if (result.counts.undeliverable > 0) {
+    Print("{} more {}\n", result.counts.undeliverable,
           arguments.dry_run ? "cannot be delivered as configured"
                             : "were not deliverable (on_error)");
   }
-  Print("{}{}", LeftOutText(result.left_out),
+  Print("{}{}", LeftOutText(result.counts.left_out),
         OtherOriginText(result.other_origin));
-  if (!arguments.since.empty() && result.is_complete && result.skipped == 0) {
+  if (!arguments.since.empty() && result.is_complete &&
+      result.counts.too_old == 0) {
     Print(
         "note: the WAL that is left, from {}, has no event from before {}: "
         "whether it goes back that far cannot be told\n",

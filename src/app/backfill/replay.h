@@ -1,10 +1,10 @@
 // Replay: sends WAL of the replay window to Kafka again, beside the relay.
 //
-//   ReplaySource ──▶ Replay ──▶ WalProgress ──▶ Sender ──▶ Sink
-//                    └─ rate limit, or only a count
+//   ReplaySource ──▶ RangeBackfill ──▶ DeliveryRun
 //
-// The records have the same bytes and order as in the live flow, plus the
-// header `walpost-replay`. Memory is bounded in the same way.
+// RangeBackfill decides; this class carries it out. The records have the same
+// bytes and order as in the live flow, plus the header `walpost-replay`. Memory
+// is bounded in the same way.
 //
 // It stops on errors that starting over would fix (a lost connection, an
 // unusable sink): Result::resume says where the next one continues.
@@ -17,23 +17,22 @@
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "app/sink/delivery_run.h"
+#include "backfill/range_backfill.h"
 #include "config/config.h"
-#include "delivery/event_consumer.h"
-#include "delivery/rate_limit.h"
 #include "delivery/record_sink.h"
-#include "delivery/wal_progress.h"
 #include "outbox/events_on_record.h"
 #include "postgres/connect/shutdown_monitor.h"
 #include "postgres/stream/replay_source.h"
 
 namespace walpost {
 
-class Replay final : private EventConsumer {
+class Replay {
  public:
   struct Options {
     ReplayRequest request;
@@ -49,12 +48,8 @@ class Replay final : private EventConsumer {
     bool is_complete = false;  // all of it is acknowledged
     bool failed_at_kafka = false;
     Lsn resume;  // all before it is acknowledged
-    uint64_t events = 0;
-    uint64_t undeliverable = 0;  // beside `events`: on_error has set them aside
-    uint64_t value_bytes = 0;
-    uint64_t skipped = 0;        // from before `since`
-    DispositionCounts left_out;  // on record
-    uint64_t other_origin = 0;   // left out, because they were replicated
+    RangeBackfill::Counts counts;
+    uint64_t other_origin = 0;  // left out, because they were replicated
   };
 
   // kInvalidArgument: the configuration is not suitable.
@@ -77,46 +72,24 @@ class Replay final : private EventConsumer {
          std::unique_ptr<RecordBuilder> builder);
 
   boost::asio::awaitable<absl::Status> ReadOnRecord();
-  absl::Status StartRun();
+  absl::Status Begin();
   boost::asio::awaitable<absl::Status> WaitForAcknowledgements();
   boost::asio::awaitable<void> Watch();
   boost::asio::awaitable<void> WatchServer();
 
-  bool IsTooOld(const Event& event) const;
-  bool LeavesOut(const Event& event);
-  Offer Count(const Event& event, const absl::Status& mapped);
-
-  // EventConsumer, for the source.
-  bool CanTake() const override;
-  Offer OnEvent(const Event& event, const absl::Status& mapped) override;
-  void OnTransactionEnd(Lsn end_lsn) override;
-  void OnKeepalive(Lsn wal_end) override;
-  Lsn confirmable() const override;
-  bool IsDrained() const override;
-  absl::Status Health() const override;
-  MonotonicTime retry_at() const override;
-
   boost::asio::any_io_executor executor_;
   Config config_;
   Options options_;
-  std::unique_ptr<RecordBuilder> builder_;  // until the run has it
+  std::unique_ptr<RecordBuilder> builder_;  // until Begin
+  RangeBackfill backfill_;
   ReplaySource source_;
   ShutdownMonitor shutdown_monitor_;
   SinkFactory sinks_;
-  std::unique_ptr<DeliveryRun> run_;     // not in a dry run
-  std::optional<WalProgress> progress_;  // likewise
-  RateLimit rate_;
+  std::optional<EventsOnRecord> on_record_;  // until Begin
+  std::unique_ptr<DeliveryRun> run_;         // not in a dry run
   boost::asio::steady_timer watch_timer_;
 
-  Lsn counted_through_;  // in a dry run
-  uint64_t counted_ = 0;
-  uint64_t counted_bytes_ = 0;
-  uint64_t undeliverable_ = 0;
-  uint64_t skipped_ = 0;  // from before the range's `since`
-  std::optional<EventsOnRecord> on_record_;
-  DispositionCounts left_out_;
   bool records_failed_at_kafka_ = false;
-
   std::optional<MonotonicTime> stop_deadline_;
   absl::Status server_trouble_;
   bool opened_ = false;
