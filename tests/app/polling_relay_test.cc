@@ -12,6 +12,7 @@
 #include <string>
 
 #include "app/sink/sinks.h"
+#include "loop/blocking_call.h"
 #include "support/mock_kafka.h"
 #include "support/polled_table_answers.h"
 
@@ -40,6 +41,7 @@ class PollingRelayTest : public ::testing::Test {
     if (relay_ == nullptr) return;
     relay_->Shutdown();
     RunUntil([this] { return ended_.has_value(); });
+    AwaitBlockedThreads(seconds(20));  // they close producers
   }
 
   void Start() {
