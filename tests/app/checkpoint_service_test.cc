@@ -12,6 +12,7 @@
 
 #include "app/checkpoint/known_coverage.h"
 #include "base/reason_code.h"
+#include "loop/blocking_call.h"
 #include "outbox/numbering.h"
 #include "support/fake_postgres.h"
 #include "support/memory_sink.h"
@@ -47,6 +48,8 @@ class CheckpointServiceTest : public ::testing::Test {
 
   void MakeService() {
     service_.reset();
+    // The lock of the file ends with the thread of the last call.
+    AwaitBlockedThreads(seconds(5));
     service_ = std::make_unique<CheckpointService>(
         context_.get_executor(), config_, *progress_, nullptr, passed_over_,
         [this] { ++saved_; });

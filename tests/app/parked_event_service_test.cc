@@ -12,6 +12,7 @@
 
 #include "app/sink/sinks.h"
 #include "base/reason_code.h"
+#include "loop/blocking_call.h"
 #include "parking/parked_codec.h"
 #include "support/fake_postgres.h"
 #include "support/memory_sink.h"
@@ -61,9 +62,13 @@ class ParkedEventServiceTest : public ::testing::Test {
     server_.Answer(kReadBack, {{SortableText(kAt), "", "7", "16421"}});
     server_.Answer(kNote, {{"7", "t"}});
   }
-  ~ParkedEventServiceTest() override { End(); }
+  ~ParkedEventServiceTest() override {
+    End();
+    AwaitBlockedThreads(seconds(20));  // they close producers
+  }
 
   absl::Status Open() {
+    service_.reset();
     knowledge_ = MakeSinkKnowledge(context_.get_executor(), config_);
     service_ = std::make_unique<ParkedEventService>(
         context_.get_executor(), config_, 5, *progress_, *knowledge_,

@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "base/reason_code.h"
+#include "loop/blocking_call.h"
 #include "outbox/numbering.h"
 #include "support/message_bytes.h"
 #include "support/mock_kafka.h"
@@ -47,7 +47,10 @@ class RelayTest : public ::testing::Test {
                    testing::ParkingTableIsMissing());
     testing::AnswerWalSource(server_);
   }
-  ~RelayTest() override { End(); }
+  ~RelayTest() override {
+    End();
+    AwaitBlockedThreads(seconds(20));  // they close producers
+  }
 
   void Start() {
     auto made = Relay::Create(context_.get_executor(), config_,

@@ -256,6 +256,7 @@ TEST_F(ParkingTableTest, P3EventsThatWereCountedOtherwiseAreFoundAgain) {
   server_.Answer(kOthers, {{"f"}});
   OpenAndLoad();
   EXPECT_TRUE(Insert().ok());
+  EXPECT_THAT(server_.StatementsWith(kRename), SizeIs(2)) << "no third one";
 }
 
 TEST_F(ParkingTableTest, P3EventsOfAnEarlierClusterComeFirst) {

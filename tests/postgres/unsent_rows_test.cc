@@ -83,9 +83,9 @@ TEST_F(UnsentRowsTest, P9WhatTheSlotNoLongerHasIsNotSent) {
   ASSERT_TRUE(unsent.ok()) << unsent.status();
   EXPECT_EQ(unsent->rows.count, 10u) << "the slot has none of them";
   EXPECT_TRUE(unsent->was_published);
-  EXPECT_THAT(server_.StatementsWith(kPeek)[0],
+  EXPECT_THAT(server_.StatementsWith(kPeek).at(0),
               HasSubstr("'orders', '0/500'::pg_lsn"));
-  EXPECT_THAT(server_.StatementsWith(kMayPeek)[0],
+  EXPECT_THAT(server_.StatementsWith(kMayPeek).at(0),
               HasSubstr("<= 67108864 FROM"));
 }
 
