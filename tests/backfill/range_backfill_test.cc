@@ -118,7 +118,8 @@ TEST_F(RangeBackfillTest, PassesOverWhatIsTooOld) {
 // By its commit: another event may have the same id.
 TEST_F(RangeBackfillTest, WhatWasDecidedAboutAnEventStaysDecided) {
   Event skipped;
-  skipped.id = std::to_string(0x110);
+  const std::string id = std::to_string(0x110);
+  skipped.id = id;
   EventsOnRecord on_record({"public.outbox"});
   on_record.Add({Disposition::kDiscarded, EventDigest("public.outbox", skipped),
                  Lsn(0x110)});
