@@ -5,81 +5,39 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/io_context.hpp>
-#include <memory>
 #include <string>
 
 #include "app/sink/sinks.h"
-#include "loop/blocking_call.h"
-#include "support/mock_kafka.h"
 #include "support/polled_table_answers.h"
+#include "support/relay_fixture.h"
 
 namespace walpost {
 namespace {
 
 using std::chrono::seconds;
-using testing::FakePostgres;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using namespace testing::polling;  // the words of the statements
 
-class PollingRelayTest : public ::testing::Test {
+class PollingRelayTest : public testing::RelayFixture<PollingRelay> {
  protected:
   PollingRelayTest() {
     testing::AnswerPolledTable(server_);
     config_.source = Source::kPolling;
-    config_.postgres.server = server_.options();
     config_.polling.strategy = PollingOptions::Strategy::kDelete;
     config_.outbox = testing::PolledOutbox();
-    config_.kafka.brokers = kafka_.brokers();
     config_.shutdown_timeout = seconds(2);
     kafka_.CreateTopic("order", 1);
   }
-  ~PollingRelayTest() override {
-    if (relay_ == nullptr) return;
-    relay_->Shutdown();
-    RunUntil([this] { return ended_.has_value(); });
-    AwaitBlockedThreads(seconds(20));  // they close producers
-  }
 
   void Start() {
-    auto made = PollingRelay::Create(
-        context_.get_executor(), config_, {config_.outbox, {}, false},
-        MakeSinks(context_.get_executor(), config_));
-    ASSERT_TRUE(made.ok()) << made.status();
-    relay_ = *std::move(made);
-    boost::asio::co_spawn(
-        context_,
-        [this]() -> boost::asio::awaitable<void> {
-          const absl::Status status = co_await relay_->Run();
-          ended_ = status;
-        },
-        boost::asio::detached);
-  }
-  void RunUntil(const std::function<bool()>& is_done) {
-    context_.restart();
-    const MonotonicTime end = std::chrono::steady_clock::now() + seconds(20);
-    while (!is_done() && std::chrono::steady_clock::now() < end) {
-      context_.run_one_for(seconds(1));
-    }
-    EXPECT_TRUE(is_done()) << ToString(relay_->Status().state) << ": "
-                           << relay_->Status().reason;
-  }
-  void RunUntilState(RelayState state) {
-    RunUntil([&] { return relay_->Status().state == state; });
+    Run(PollingRelay::Create(context_.get_executor(), config_,
+                             {config_.outbox, {}, false},
+                             MakeSinks(context_.get_executor(), config_)));
   }
   void AnswerOneRow(const std::optional<std::string>& type = "order") {
     server_.AnswerInTurn(kTake, {{{"a", "1", type, "v1"}}, {}});
   }
-
-  boost::asio::io_context context_;
-  testing::MockKafka kafka_;
-  FakePostgres server_{context_};
-  Config config_;
-  std::unique_ptr<PollingRelay> relay_;
-  std::optional<absl::Status> ended_;
 };
 
 TEST_F(PollingRelayTest, P1ARowIsMarkedWhenItsRecordIsAcknowledged) {

@@ -5,17 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/io_context.hpp>
-#include <memory>
 #include <string>
 
-#include "loop/blocking_call.h"
 #include "outbox/numbering.h"
 #include "support/message_bytes.h"
-#include "support/mock_kafka.h"
 #include "support/parking_answers.h"
+#include "support/relay_fixture.h"
 #include "support/wal_source_answers.h"
 
 namespace walpost {
@@ -23,64 +18,30 @@ namespace {
 
 using std::chrono::seconds;
 using ::testing::ElementsAre;
-using testing::FakePostgres;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::MockKafka;
 using ::testing::Pair;
 using ::testing::SizeIs;
 using namespace testing::wal_source;  // the words of the statements
 
-class RelayTest : public ::testing::Test {
+class RelayTest : public testing::RelayFixture<Relay> {
  protected:
   RelayTest() {
     kafka_.CreateTopic("t.order", 1);
-    config_.postgres.server = server_.options();
     config_.postgres.slot = "orders";
     config_.postgres.publication = "outbox";
     config_.postgres.status_interval = std::chrono::milliseconds(20);
     config_.outbox.messages.prefix = "outbox";
     config_.outbox.route.topic = "t.{aggregate_type}";
-    config_.kafka.brokers = kafka_.brokers();
     config_.shutdown_timeout = seconds(3);
     server_.Answer(testing::parking::kDescribe,
                    testing::ParkingTableIsMissing());
     testing::AnswerWalSource(server_);
   }
-  ~RelayTest() override {
-    End();
-    AwaitBlockedThreads(seconds(20));  // they close producers
-  }
 
   void Start() {
-    auto made = Relay::Create(context_.get_executor(), config_,
-                              {config_.outbox, {}, false});
-    ASSERT_TRUE(made.ok()) << made.status();
-    relay_ = *std::move(made);
-    boost::asio::co_spawn(
-        context_,
-        [this]() -> boost::asio::awaitable<void> {
-          const absl::Status status = co_await relay_->Run();
-          ended_ = status;
-        },
-        boost::asio::detached);
-  }
-  void End() {
-    if (relay_ == nullptr) return;
-    relay_->Shutdown();
-    RunUntil([this] { return ended_.has_value(); });
-  }
-  void RunUntil(const std::function<bool()>& is_done) {
-    context_.restart();
-    const MonotonicTime end = std::chrono::steady_clock::now() + seconds(20);
-    while (!is_done() && std::chrono::steady_clock::now() < end) {
-      context_.run_one_for(seconds(1));
-    }
-    EXPECT_TRUE(is_done()) << ToString(relay_->Status().state) << ": "
-                           << relay_->Status().reason;
-  }
-  void RunUntilState(RelayState state) {
-    RunUntil([&] { return relay_->Status().state == state; });
+    Run(Relay::Create(context_.get_executor(), config_,
+                      {config_.outbox, {}, false}));
   }
 
   // A transaction with one message of this type that ends 0x10 behind.
@@ -101,13 +62,6 @@ class RelayTest : public ::testing::Test {
     }
     return frames;
   }
-
-  boost::asio::io_context context_;
-  MockKafka kafka_;
-  FakePostgres server_{context_};
-  Config config_;
-  std::unique_ptr<Relay> relay_;
-  std::optional<absl::Status> ended_;
 };
 
 TEST_F(RelayTest, P2AnEventIsConfirmedWhenKafkaHasIt) {
