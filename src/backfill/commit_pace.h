@@ -35,7 +35,7 @@ class CommitPace {
     limit_ = std::min(kMaxRecords, 2 * limit_);
     Begin();
   }
-  // What was not committed is void.
+  // Rows that were not committed are read again.
   void OnTakeOver() {
     if (records_ > 0) limit_ = 1;
     Begin();

@@ -18,6 +18,11 @@ bool SnapshotProgress::IsDone(std::string_view of_table) const {
   return std::ranges::find(tables_done, of_table) != tables_done.end();
 }
 
+void SnapshotProgress::AddDone(const std::string& of_table, uint64_t rows) {
+  tables_done.push_back(of_table);
+  rows_done += rows;
+}
+
 std::string EncodeSnapshotProgress(const SnapshotProgress& progress) {
   v1::SnapshotProgress message;
   message.set_begins_at(progress.begins_at.value());

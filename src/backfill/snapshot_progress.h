@@ -24,6 +24,7 @@ struct SnapshotProgress {
   std::vector<std::string> order_columns;  // of its key
 
   bool IsDone(std::string_view of_table) const;
+  void AddDone(const std::string& of_table, uint64_t rows);
 };
 
 std::string EncodeSnapshotProgress(const SnapshotProgress& progress);

@@ -102,7 +102,7 @@ void TableBackfill::OnSinkTrouble(const absl::Status& trouble) {
   if (phase_ != Phase::kEnded) Abandon(trouble);
 }
 
-// What was sent since the last commit may be committed, or not.
+// Whether the rows since the last commit are committed is not known.
 void TableBackfill::Abandon(absl::Status status) {
   is_loaded_ = false;
   End(std::move(status));
@@ -295,7 +295,7 @@ bool TableBackfill::IsSetAside(const absl::Status& reason) {
   return false;
 }
 
-// What an offer would come to.
+// Counts the row as its offer would.
 absl::Status TableBackfill::Preview() {
   absl::Status built = mapped_;
   if (built.ok()) {
@@ -382,8 +382,7 @@ void TableBackfill::MakeLedger() {
   committing_.place = {};
   committing_.order_columns.clear();
   if (then_ == Then::kNextTable) {
-    committing_.tables_done.push_back(name());
-    committing_.rows_done += committing_place_.done();
+    committing_.AddDone(name(), committing_place_.done());
   } else {
     committing_.table = name();
     committing_.place = committing_place_.state();
@@ -409,8 +408,7 @@ void TableBackfill::OnSettled() {
       phase_ = Phase::kPaused;
       return;
     case Then::kNextTable:
-      progress_.tables_done.push_back(name());
-      progress_.rows_done += place_.done();
+      progress_.AddDone(name(), place_.done());
       place_ = ScanCursor();
       order_columns_.clear();
       is_counted_ = false;

@@ -85,14 +85,15 @@ class TableBackfill {
 
   // True if Load must come before the next Begin.
   bool needs_ledger() const { return options_.ledger && !is_loaded_; }
-  // What the ledger says, each time that the sink has taken over from others;
-  // empty: nothing. That of another slot does not count. kDataLoss: it is none.
+  // The ledger's text, each time that the sink has taken over from others;
+  // empty: there is none. That of another slot does not count. kDataLoss: the
+  // text is no ledger.
   absl::Status Load(std::string_view text);
 
   void Begin();
   // `may_send`: nobody has paused the flow.
   Do Next(MonotonicTime now, bool may_send);
-  // What was to be done has failed, on the way to the rows.
+  // A step has failed on the way to the rows.
   void Fail(absl::Status reason);
   // The sink does not get on, for the owner's reason: silence, for example.
   void OnSinkTrouble(const absl::Status& trouble);
@@ -158,7 +159,7 @@ class TableBackfill {
     kCommitting,  // committing_
     kEnded,
   };
-  // What follows when the rows so far are settled.
+  // The step that follows when the rows so far are settled.
   enum class Then { kRead, kPause, kNextTable, kEnd };
 
   std::optional<Do> Step(MonotonicTime now, bool may_send);

@@ -63,6 +63,12 @@ class TableBackfillTest : public ::testing::Test {
     return options;
   }
 
+  void BeginWithLedger() {
+    Make(WithLedger());
+    ASSERT_TRUE(rows_->Load("").ok());
+    rows_->Begin();
+    Open();
+  }
   Do Next(milliseconds at = {}) {
     return rows_->Next(MonotonicTime(at), may_send_);
   }
@@ -364,10 +370,7 @@ TEST_F(TableBackfillTest, ACommitHasTheRowsSoFar) {
 }
 
 TEST_F(TableBackfillTest, ATableIsDoneWithItsCommit) {
-  Make(WithLedger());
-  ASSERT_TRUE(rows_->Load("").ok());
-  rows_->Begin();
-  Open();
+  BeginWithLedger();
   Read("1", "1");
   EndTable();
   ASSERT_EQ(Next(), Do::kWait);
@@ -414,10 +417,7 @@ TEST_F(TableBackfillTest, TheLedgerOfAnotherSlotDoesNotCount) {
 }
 
 TEST_F(TableBackfillTest, IfTheLedgerIsGoneThisProcessKnowsBest) {
-  Make(WithLedger());
-  ASSERT_TRUE(rows_->Load("").ok());
-  rows_->Begin();
-  Open();
+  BeginWithLedger();
   EndTable();
   Commit();
   rows_->OnSinkReplaced();
@@ -429,10 +429,7 @@ TEST_F(TableBackfillTest, IfTheLedgerIsGoneThisProcessKnowsBest) {
 }
 
 TEST_F(TableBackfillTest, AfterACommitThatFailedTheLedgerTells) {
-  Make(WithLedger());
-  ASSERT_TRUE(rows_->Load("").ok());
-  rows_->Begin();
-  Open();
+  BeginWithLedger();
   Read("1", "1");
   EndTable();
   ASSERT_EQ(Next(), Do::kWait);
@@ -447,10 +444,7 @@ TEST_F(TableBackfillTest, AfterACommitThatFailedTheLedgerTells) {
 
 // The brokers reject the last row before a commit: nothing can be committed.
 TEST_F(TableBackfillTest, ARowThatIsRejectedAtACommitStopsTheFlow) {
-  Make(WithLedger());
-  ASSERT_TRUE(rows_->Load("").ok());
-  rows_->Begin();
-  Open();
+  BeginWithLedger();
   Read("1", "1");
   EndTable();
   ASSERT_EQ(Next(), Do::kWait);
@@ -462,10 +456,7 @@ TEST_F(TableBackfillTest, ARowThatIsRejectedAtACommitStopsTheFlow) {
 }
 
 TEST_F(TableBackfillTest, RowsBeforeOneThatStopsTheFlowAreCommitted) {
-  Make(WithLedger());
-  ASSERT_TRUE(rows_->Load("").ok());
-  rows_->Begin();
-  Open();
+  BeginWithLedger();
   Read("1", "1");
   Read("2", "2", "an order");
   ASSERT_EQ(Next(), Do::kWait);

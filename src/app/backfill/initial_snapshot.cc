@@ -219,7 +219,6 @@ absl::Status InitialSnapshot::MakePublisher() {
   if (config_.transactions.is_on) {
     MakeLedger();
     options.ledger = ledger_.get();
-    options.rows.ledger = target_.begins_at;
   }
   WALPOST_ASSIGN_OR_RETURN(
       publisher_,
@@ -246,7 +245,7 @@ void InitialSnapshot::MakeLedger() {
                           fmt::format("{}:{}{}", kSnapshotSender, slot, tables),
                           target_.system_identifier};
   ledger_.reset(new TablePublisher::Ledger{
-      SenderTransactionalId(stream, kSnapshotSender),
+      SenderTransactionalId(stream, kSnapshotSender), target_.begins_at,
       LedgerRecord(executor_, MakeRecordReader(config_), place)});
 }
 

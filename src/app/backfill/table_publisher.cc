@@ -42,6 +42,9 @@ absl::StatusOr<std::unique_ptr<TablePublisher>> TablePublisher::Create(
       options.before.is_valid() ? Lsn(options.before.value() - 1) : Lsn(1);
   builder->SetMark(options.mark);
   options.rows.on_error = config.on_error;
+  if (options.ledger != nullptr) {
+    options.rows.ledger = options.ledger->begins_at;
+  }
   if (options.dry_run) {
     WALPOST_ASSIGN_OR_RETURN(options.rows.preview,
                              RecordBuilder::Create(outbox));

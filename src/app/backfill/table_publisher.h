@@ -40,11 +40,13 @@ class TablePublisher {
  public:
   // Rows go in transactions, and the record says how far they are.
   struct Ledger {
-    std::string transactional_id;  // of nobody else
+    std::string transactional_id;  // no other sink has it
+    Lsn begins_at;                 // the slot
     LedgerRecord record;
   };
   struct Options {
-    // What decides; Create fills in the rest of it.
+    // Create fills in the fields that follow from others, and from the
+    // configuration: on_error, preview, ledger.
     TableBackfill::Options rows;
     TableFilter filter;
     RecordMark mark;
@@ -56,7 +58,7 @@ class TablePublisher {
     // Whether rows may go to Kafka now; nullptr: always.
     std::function<bool()> may_send;
     std::function<void(uint64_t done, uint64_t all)> progress;
-    // With rows.ledger; it outlives the publisher.
+    // nullptr: no transactions. It outlives the publisher.
     Ledger* ledger = nullptr;
   };
   using Counts = TableBackfill::Counts;
