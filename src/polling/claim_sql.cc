@@ -173,6 +173,9 @@ std::string ClaimSql::Look(std::string_view number,
   return look;
 }
 
+// All are MATERIALIZED: for a row that has changed since the snapshot the
+// server evaluates the join of the UPDATE once more, and takes what a CTE said
+// of the row, but executes a subquery again, which finds other rows.
 std::string ClaimSql::With(size_t limit, Ids waiting, size_t far) const {
   const std::string claimable = Claimable("o", waiting);
   if (table_.aggregate.empty()) {
@@ -188,17 +191,18 @@ std::string ClaimSql::With(size_t limit, Ids waiting, size_t far) const {
     passed.emplace_back("blocked");
   }
   with += Look("", claimable, passed, limit);
-  if (far == 0) return with + ",\nchosen AS (SELECT * FROM clear)";
+  if (far == 0) {
+    return with + ",\nchosen AS MATERIALIZED (SELECT * FROM clear)";
+  }
   const std::string only_then =
       "\n  AND EXISTS (SELECT FROM candidate) AND NOT EXISTS (SELECT FROM "
       "clear)";
   passed.emplace_back("skipped");
   with += ",\n" + Look("2", claimable + only_then, passed, far);
   return fmt::format(
-      "{},\nchosen AS (SELECT * FROM clear UNION ALL (SELECT * FROM clear2 "
-      "ORDER "
-      "BY place LIMIT {}))",
-      with, limit);
+      "{},\nchosen AS MATERIALIZED (SELECT * FROM clear UNION ALL (SELECT * "
+      "FROM clear2 ORDER BY place{} LIMIT {}))",
+      with, table_.order_has_ties ? ", id" : "", limit);
 }
 
 std::string ClaimSql::Claim(size_t limit, Ids waiting, size_t far) const {

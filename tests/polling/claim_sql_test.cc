@@ -247,8 +247,12 @@ TEST(ClaimSqlTest, ASecondLookPassesTheAggregatesOfRowsThatAreLocked) {
                                 "NOT IN (SELECT p.aggregate0, p.aggregate1 "
                                 "FROM skipped p"));
   EXPECT_THAT(second, HasSubstr("LIMIT 30 FOR UPDATE OF o SKIP LOCKED"));
-  EXPECT_THAT(second, HasSubstr("SELECT * FROM clear UNION ALL (SELECT * FROM "
-                                "clear2 ORDER BY place LIMIT 7)"));
+  EXPECT_THAT(second,
+              HasSubstr("chosen AS MATERIALIZED (SELECT * FROM clear UNION ALL "
+                        "(SELECT * FROM clear2 ORDER BY place LIMIT 7))"));
+  const PolledTable ties = Table(WithLease(), "created_at");
+  EXPECT_THAT(ClaimSql(ties, seconds(1), Quote).Lock(7, {}, 30),
+              HasSubstr("(SELECT * FROM clear2 ORDER BY place, id LIMIT 7)"));
 }
 
 // Whoever has a row now claimed it after our lease had ended, so that its lease
@@ -360,7 +364,7 @@ TEST(ClaimSqlTest, P3AClaimPassesNoEarlierRowOfAnAggregate) {
         p.aggregate1 IS NOT NULL))
       OR NOT EXISTS (SELECT FROM skipped s WHERE s.aggregate0 = c.aggregate0 AND
         s.aggregate1 = c.aggregate1 AND s.place < c.place)),
-    chosen AS (SELECT * FROM clear)
+    chosen AS MATERIALIZED (SELECT * FROM clear)
     SELECT r."id", r."seq", r."aggregate_type", r."aggregate_id",
       r."created_at" FROM "public"."outbox" r JOIN chosen ON r."id" = chosen.id
       ORDER BY r."seq")"));
