@@ -83,6 +83,7 @@ int Main(int argc, char** argv) {
   AddDeadLetters(app, exit_code);
   AddParked(app, exit_code);
   AddPrune(app, exit_code);
+  AddConfig(app, exit_code);
   AddVersion(app, exit_code);
   AddMan(app, exit_code);
   AddCompletion(app, exit_code);

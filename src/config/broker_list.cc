@@ -68,6 +68,17 @@ std::string Trouble(std::string_view broker) {
     return "a host has no spaces, slashes or semicolons; commas separate "
            "brokers";
   }
+  // The brackets are those of an IPv6 address, in front.
+  const size_t close = broker.find(']');
+  const bool is_bracketed = broker.front() == '[';
+  if (is_bracketed != (close != std::string_view::npos) ||
+      broker.find('[', 1) != std::string_view::npos ||
+      (is_bracketed &&
+       broker.substr(0, close).find(':') == std::string_view::npos) ||
+      (is_bracketed && close + 1 < broker.size() && broker[close + 1] != ':')) {
+    return "brackets stand around an IPv6 address, as in [::1]:9092; a list of "
+           "brokers is not in quotes";
+  }
   return PortTrouble(broker);
 }
 

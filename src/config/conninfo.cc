@@ -20,16 +20,6 @@ namespace {
 
 using Options = std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)>;
 
-std::vector<std::string> KnownKeywords() {
-  const Options options(PQconndefaults(), PQconninfoFree);
-  std::vector<std::string> keywords;
-  for (const PQconninfoOption* o = options.get();
-       o != nullptr && o->keyword != nullptr; ++o) {
-    keywords.push_back(o->keyword);
-  }
-  return keywords;
-}
-
 // A word that libpq took for a keyword may be a part of a password, unless the
 // conninfo has none, or it is a slip of a keyword.
 std::string ReasonOfUnknownWord(const std::string& reason, size_t after,
@@ -38,7 +28,7 @@ std::string ReasonOfUnknownWord(const std::string& reason, size_t after,
   const std::string word = reason.substr(after, end - after);
   const bool has_password = conninfo.find("pass") != std::string::npos ||
                             conninfo.find('@') != std::string::npos;
-  if (!has_password || !NearestWord(word, KnownKeywords()).empty()) {
+  if (!has_password || !NearestWord(word, ConninfoKeywords()).empty()) {
     return reason.substr(0, end + 1);
   }
   return reason.substr(0, reason.find_last_not_of(":\" ", after - 1) + 1) +
@@ -119,6 +109,16 @@ absl::Status CheckHosts(const PQconninfoOption& options) {
 }
 
 }  // namespace
+
+std::vector<std::string> ConninfoKeywords() {
+  const Options options(PQconndefaults(), PQconninfoFree);
+  std::vector<std::string> keywords;
+  for (const PQconninfoOption* o = options.get();
+       o != nullptr && o->keyword != nullptr; ++o) {
+    keywords.push_back(o->keyword);
+  }
+  return keywords;
+}
 
 absl::Status CheckConninfo(const std::string& conninfo) {
   if (conninfo.starts_with("jdbc:")) {

@@ -3,11 +3,15 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "base/reloadable_text.h"
 
 namespace walpost {
+
+// The words that libpq knows, such as host.
+std::vector<std::string> ConninfoKeywords();
 
 // kInvalidArgument: libpq's own reason, without the string (it may contain a
 // password). An empty string is valid.

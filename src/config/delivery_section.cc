@@ -28,8 +28,8 @@ void ReadTransactions(Section& section, TransactionOptions& options) {
   section.ReadChoice<Boundary>(
       "transaction_boundary", options.boundary,
       {{"event", Boundary::kEvent}, {"source", Boundary::kSource}});
-  section.ReadSize("max_transaction_records", options.max_records, 1,
-                   kMaxTransactionRecords);
+  section.ReadCount("max_transaction_records", options.max_records, 1,
+                    kMaxTransactionRecords);
   section.ReadSize("max_transaction_bytes", options.max_bytes, kMinBytes,
                    kMaxTransactionBytes);
   section.ReadChoice<Oversize>(
@@ -40,10 +40,10 @@ void ReadTransactions(Section& section, TransactionOptions& options) {
 }  // namespace
 
 void ReadDelivery(Section section, Config& config) {
-  if (section.ReadSizeOrAuto("max_in_flight_records", config.window.max_records,
-                             1, kMaxRecords)) {
-    config.window.records_per_partition = 0;
-  }
+  bool is_auto = config.window.records_per_partition > 0;
+  section.ReadCountOrAuto("max_in_flight_records", config.window.max_records,
+                          is_auto, 1, kMaxRecords);
+  if (!is_auto) config.window.records_per_partition = 0;
   section.ReadSize("max_in_flight_bytes", config.window.max_bytes, kMinBytes,
                    kMaxBytes);
   section.Read("shutdown_timeout", config.shutdown_timeout, milliseconds(0),

@@ -26,10 +26,19 @@ using std::chrono::seconds;
 constexpr size_t kMinReplayWindow = size_t{64} << 10;
 constexpr size_t kMaxWalBytes = size_t{1} << 50;
 
+std::string ExplainKeyword(const std::string& key) {
+  const std::vector<std::string> keywords = ConninfoKeywords();
+  if (std::ranges::find(keywords, key) == keywords.end()) return "";
+  return fmt::format(
+      "is a setting of libpq: write it in postgres.conninfo, as in conninfo: "
+      "{}=...",
+      key);
+}
+
 void ReadPostgres(Section section, WalSourceOptions& options,
                   OriginFilter& origin) {
   section.ReadConninfo("conninfo", options.server.conninfo);
-  section.ReadList("password_command", options.server.password_command);
+  section.ReadCommand("password_command", options.server.password_command);
   section.Read("slot", options.slot);
   section.Read("publication", options.publication);
   section.Read("create", options.create);
@@ -38,11 +47,14 @@ void ReadPostgres(Section section, WalSourceOptions& options,
                minutes(60));
   section.Read("status_interval", options.status_interval, milliseconds(1),
                minutes(60));
-  section.ReadSize("wal_budget", options.wal_budget_bytes, 0, kMaxWalBytes);
+  bool has_default_budget = options.wal_budget_bytes == 0;
+  section.ReadSizeOrAuto("wal_budget", options.wal_budget_bytes,
+                         has_default_budget, 0, kMaxWalBytes);
+  if (has_default_budget) options.wal_budget_bytes = 0;
   section.ReadChoice<OriginFilter>(
       "origin", origin,
       {{"any", OriginFilter::kAny}, {"none", OriginFilter::kNone}});
-  section.Done();
+  section.Done("", ExplainKeyword);
   const absl::Status conninfo =
       CheckConninfo(options.server.conninfo.Read().value_or(""));
   if (!conninfo.ok()) {
@@ -117,7 +129,7 @@ void ReadParking(Section section, ParkingOptions& parking) {
   constexpr size_t kMaxKeys = 100'000;
   section.Read("table", parking.table);
   CompleteTableName(section, "table", parking.table);
-  section.ReadSize("max_keys", parking.max_keys, 1, kMaxKeys);
+  section.ReadCount("max_keys", parking.max_keys, 1, kMaxKeys);
   ReadIsolation(section, parking);
   section.Done();
 }
@@ -198,10 +210,10 @@ void ReadRetention(Section section, RetentionOptions& retention) {
   constexpr size_t kMaxDaysAhead = 366;
   section.Read("keep", retention.keep, milliseconds(0), kMax);
   section.Read("interval", retention.interval, seconds(1), kMax);
-  section.ReadSize("batch_rows", retention.batch_rows, 1, kMaxBatchRows);
+  section.ReadCount("batch_rows", retention.batch_rows, 1, kMaxBatchRows);
   section.Read("pause", retention.pause, milliseconds(0), minutes(60));
-  section.ReadSize("partitions_ahead", retention.partitions_ahead, 0,
-                   kMaxDaysAhead);
+  section.ReadCount("partitions_ahead", retention.partitions_ahead, 0,
+                    kMaxDaysAhead);
   section.Done();
 }
 
@@ -222,8 +234,7 @@ void ReadLog(Section section, LogOptions& log) {
   section.Done();
 }
 
-Config ReadConfig(Section root) {
-  Config config;
+void ReadKeys(Section& root, Config& config) {
   root.ReadChoice<Source>(
       "source", config.source,
       {{"wal", Source::kWal}, {"polling", Source::kPolling}});
@@ -237,13 +248,18 @@ Config ReadConfig(Section root) {
   ReadOnError(root.Child("on_error"), config.on_error);
   ReadParking(root.Child("parking"), config.parking);
   ReadDeadLetter(root.Child("dead_letter"), config.outbox);
+  root.ReadChoice<bool>("snapshot", config.postgres.initial_snapshot,
+                        {{"never", false}, {"initial", true}});
   ReadCheckpoint(root.Child("checkpoint"), config.checkpoint);
   ReadReplay(root.Child("replay"), config.postgres);
   ReadRetention(root.Child("retention"), config.retention);
   ReadHttp(root.Child("http"), config.http);
   ReadLog(root.Child("log"), config.log);
-  root.ReadChoice<bool>("snapshot", config.postgres.initial_snapshot,
-                        {{"never", false}, {"initial", true}});
+}
+
+Config ReadConfig(Section root) {
+  Config config;
+  ReadKeys(root, config);
   root.Done();
   CheckPollingSource(root, config);
   CheckExactlyOnce(root, config);
@@ -264,6 +280,16 @@ bool IsIndentedWithTab(std::string_view text, int line) {
 }
 
 }  // namespace
+
+std::vector<KeyDescription> DescribeKeys(Config config) {
+  std::vector<KeyDescription> description;
+  const Environment environment;
+  Document document{"", environment, {}, absl::OkStatus()};
+  document.description = &description;
+  Section root(document, YAML::Node(), "");
+  ReadKeys(root, config);
+  return description;
+}
 
 absl::StatusOr<Config> LoadConfig(const std::string& path,
                                   const std::vector<std::string>& overrides,

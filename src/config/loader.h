@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "config/config.h"
+#include "config/key_description.h"
 #include "config/secrets.h"
 #include "config/substitution.h"
 
@@ -29,5 +30,8 @@ absl::StatusOr<Config> ParseConfig(std::string_view text,
                                    const std::vector<std::string>& overrides,
                                    const Environment& environment,
                                    Secrets secrets = Secrets::kNeeded);
+
+// All keys, in the order of the file, with their values in `config`.
+std::vector<KeyDescription> DescribeKeys(Config config);
 
 }  // namespace walpost

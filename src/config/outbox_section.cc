@@ -4,6 +4,7 @@
 
 #include "base/fitted_name.h"
 #include "config/polling_section.h"
+#include "config/yaml_document.h"
 #include "fmt/format.h"
 #include "outbox/dead_letter_topic.h"
 #include "outbox/fields.h"
@@ -13,8 +14,28 @@
 namespace walpost {
 namespace {
 
+using KeyKind = KeyDescription::Kind;
+
+YAML::Node Described(const FieldSource& source) {
+  switch (source.kind) {
+    case FieldSource::Kind::kUsual:
+      break;
+    case FieldSource::Kind::kColumn:
+      return Quoted(source.text);
+    case FieldSource::Kind::kConstant: {
+      YAML::Node constant;
+      constant["constant"] = Quoted(source.text);
+      return constant;
+    }
+    case FieldSource::Kind::kAbsent:
+      return YAML::Node(YAML::NodeType::Null);
+  }
+  return YAML::Node(YAML::NodeType::Undefined);
+}
+
 // A column name, {constant: text}, or null.
 void ReadField(Section& columns, const std::string& name, FieldSource& source) {
+  if (columns.Describe(name, KeyKind::kField, Described(source))) return;
   const YAML::Node node = columns.Get(name);
   if (!node.IsDefined()) return;
   if (node.IsNull()) {
@@ -34,7 +55,10 @@ void ReadField(Section& columns, const std::string& name, FieldSource& source) {
   }
 }
 
-void ReadFields(Section columns, FieldSources& fields) {
+void ReadFields(Section& section, FieldSources& fields) {
+  section.Describe("columns", KeyKind::kSection,
+                   YAML::Node(YAML::NodeType::Map));
+  Section columns = section.Child("columns");
   for (const FieldDescription& field : kFields) {
     ReadField(columns, std::string(field.name), fields.*field.source);
   }
@@ -50,19 +74,27 @@ void CheckTemplate(Section& section, const std::string& topic) {
   }
 }
 
+// A number that the brokers have a default for.
+void ReadBrokersNumber(Section& create, const std::string& key, size_t most,
+                       int& number) {
+  size_t value = number > 0 ? static_cast<size_t>(number) : 0;
+  create.ReadCount(key, value, 1, most);
+  if (value > 0) number = static_cast<int>(value);
+}
+
 void ReadCreation(Section& section, std::optional<TopicCreation>& creation) {
-  if (!section.Has("create_topics")) return;
+  constexpr const char* kKey = "create_topics";
   constexpr size_t kMaxPartitions = 100'000;
   constexpr size_t kMaxReplicas = 1'000;
-  Section create = section.Child("create_topics");
-  TopicCreation wanted;
-  const auto read = [&create](const char* key, size_t most, int& number) {
-    size_t value = 0;
-    create.ReadSize(key, value, 1, most);
-    if (value > 0) number = static_cast<int>(value);
-  };
-  read("partitions", kMaxPartitions, wanted.partitions);
-  read("replication_factor", kMaxReplicas, wanted.replication_factor);
+  const bool is_described = section.Describe(
+      kKey, KeyKind::kSection,
+      YAML::Node(creation ? YAML::NodeType::Map : YAML::NodeType::Undefined));
+  if (!is_described && !section.Has(kKey)) return;
+  Section create = section.Child(kKey);
+  TopicCreation wanted = creation.value_or(TopicCreation());
+  ReadBrokersNumber(create, "partitions", kMaxPartitions, wanted.partitions);
+  ReadBrokersNumber(create, "replication_factor", kMaxReplicas,
+                    wanted.replication_factor);
   create.ReadMap("config", wanted.config);
   create.Done();
   creation = std::move(wanted);
@@ -70,6 +102,10 @@ void ReadCreation(Section& section, std::optional<TopicCreation>& creation) {
 
 // A column, or null: the key chooses the partition.
 void ReadPartition(Section& section, std::optional<std::string>& partition) {
+  YAML::Node described(YAML::NodeType::Undefined);
+  if (partition && partition->empty()) described = YAML::Node();
+  if (partition && !partition->empty()) described = Quoted(*partition);
+  if (section.Describe("partition", KeyKind::kNullable, described)) return;
   if (!section.Has("partition")) return;
   partition.emplace();
   if (!section.Get("partition").IsNull()) section.Read("partition", *partition);
@@ -108,6 +144,12 @@ void ReadClaimCheck(Section& section, TableOptions& table) {
 
 void ReadFormerNames(Section& section, TableOptions& table) {
   constexpr const char* kKey = "formerly";
+  if (section.is_described() && !table.formerly) {
+    section.Describe(kKey, KeyKind::kList,
+                     YAML::Node(YAML::NodeType::Undefined));
+    return;
+  }
+  if (section.is_described()) return section.ReadList(kKey, *table.formerly);
   if (!section.Has(kKey) || section.Get(kKey).IsNull()) return;
   section.ReadList(kKey, table.formerly.emplace());
   for (std::string& name : *table.formerly) {
@@ -119,7 +161,7 @@ void ReadTable(Section section, TableOptions& table) {
   section.Read("name", table.name);
   CompleteTableName(section, "name", table.name);
   ReadFormerNames(section, table);
-  ReadFields(section.Child("columns"), table.columns);
+  ReadFields(section, table.columns);
   section.Read("topic", table.topic);
   CheckTemplate(section, table.topic);
   ReadCreation(section, table.create_topics);
@@ -140,14 +182,14 @@ void ReadMessages(Section section, MessageOptions& messages) {
   section.ReadChoice<Format>(
       "format", messages.format,
       {{"json", Format::kJson}, {"payload", Format::kPayload}});
-  Section columns = section.Child("columns");
-  ReadFields(columns, messages.columns);
+  ReadFields(section, messages.columns);
   section.Read("topic", messages.topic);
   CheckTemplate(section, messages.topic);
   ReadCreation(section, messages.create_topics);
   ReadPartition(section, messages.partition);
   section.Done();
   if (messages.format != Format::kPayload) return;
+  Section columns = section.Child("columns");
   for (const FieldDescription& field : kFields) {
     if ((messages.columns.*field.source).kind == FieldSource::Kind::kColumn) {
       columns.Fail(std::string(field.name),
@@ -272,9 +314,22 @@ void CheckListedOnce(Section& section, const OutboxOptions& outbox,
   }
 }
 
+// As they are configured; a pattern has names of its own.
+void DescribeOutbox(Section& section, OutboxOptions& outbox) {
+  size_t i = 0;
+  section.Describe("tables", KeyKind::kSection,
+                   YAML::Node(YAML::NodeType::Sequence));
+  for (TableOptions table : EntriesOf(outbox)) {
+    table.name = NameInConfiguration(outbox, table);
+    ReadTable(section.Entry("tables", i++), table);
+  }
+  ReadMessages(section.Child("messages"), outbox.messages);
+}
+
 }  // namespace
 
 void ReadOutbox(Section section, OutboxOptions& outbox) {
+  if (section.is_described()) return DescribeOutbox(section, outbox);
   size_t place = 0;
   for (Section& table : section.Children("tables")) {
     TableOptions added;

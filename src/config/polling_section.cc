@@ -143,7 +143,7 @@ void ReadRowState(Section section, RowStateOptions& state) {
 void ReadPolling(Section section, PollingOptions& polling) {
   section.ReadChoice("strategy", polling.strategy, PollingOptions::kStrategies);
   section.Read("interval", polling.interval, milliseconds(1), minutes(60));
-  section.ReadSize("batch_size", polling.batch_size, 1, kMaxRows);
+  section.ReadCount("batch_size", polling.batch_size, 1, kMaxRows);
   section.Read("notify", polling.notify);
   if (polling.notify.size() > kMaxChannelLength) {
     section.Fail("notify", "a channel's name has at most 63 letters");
@@ -151,7 +151,7 @@ void ReadPolling(Section section, PollingOptions& polling) {
   section.Read("lease", polling.lease, seconds(1), minutes(60));
   section.Read("transaction_timeout", polling.transaction_timeout,
                milliseconds(100), minutes(60));
-  section.ReadSize("max_attempts", polling.max_attempts, 0, kMaxAttempts);
+  section.ReadCount("max_attempts", polling.max_attempts, 0, kMaxAttempts);
   section.Read("retry_backoff", polling.retry_backoff, milliseconds(1),
                minutes(60));
   section.Read("retry_backoff_max", polling.retry_backoff_max, milliseconds(1),

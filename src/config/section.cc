@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_join.h"
 #include "base/nearest_word.h"
 #include "config/conninfo.h"
 #include "config/conninfo_references.h"
 #include "config/units.h"
+#include "config/yaml_document.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -59,7 +61,7 @@ bool Section::IsOverridden(std::string_view path) const {
 }
 
 void Section::Fail(const std::string& key, std::string_view reason) {
-  if (failed()) return;
+  if (failed() || is_described()) return;
   const std::string path = PathOf(key);
   std::string where = document_.file_name;
   int line = node_.Mark().line;
@@ -117,7 +119,20 @@ std::optional<std::string> Section::Text(const std::string& key) {
   return text;
 }
 
+bool Section::Describe(const std::string& key, KeyDescription description) {
+  if (!is_described()) return false;
+  description.path = PathOf(key);
+  document_.description->push_back(std::move(description));
+  return true;
+}
+
+bool Section::Describe(const std::string& key, KeyDescription::Kind kind,
+                       const YAML::Node& value) {
+  return Describe(key, KeyDescription{kind, value});
+}
+
 void Section::Read(const std::string& key, std::string& value) {
+  if (Describe(key, KeyDescription::Kind::kText, Quoted(value))) return;
   if (std::optional<std::string> text = Text(key)) value = *std::move(text);
 }
 
@@ -143,12 +158,12 @@ ReloadableText Section::Reloadable(const std::string& key,
   return ReloadableText(text, reader);
 }
 
-void Section::Read(const std::string& key, ReloadableText& value) {
-  const YAML::Node node = Get(key);
-  if (node.IsDefined() && !node.IsNull()) value = Reloadable(key, node);
-}
-
 void Section::ReadConninfo(const std::string& key, ReloadableText& value) {
+  if (is_described()) {
+    const std::string shown = HideConninfoSecrets(value.Read().value_or(""));
+    Describe(key, KeyDescription::Kind::kText, Quoted(shown));
+    return;
+  }
   const auto replace =
       [](std::string_view text,
          const Environment& from) -> absl::StatusOr<std::string> {
@@ -166,6 +181,7 @@ void Section::ReadConninfo(const std::string& key, ReloadableText& value) {
 }
 
 void Section::Read(const std::string& key, bool& value) {
+  if (Describe(key, KeyDescription::Kind::kFlag, YAML::Node(value))) return;
   const std::optional<std::string> text = Text(key);
   if (!text) return;
   if (text != "true" && text != "false") {
@@ -177,6 +193,14 @@ void Section::Read(const std::string& key, bool& value) {
 void Section::Read(const std::string& key, std::chrono::milliseconds& value,
                    std::chrono::milliseconds least,
                    std::chrono::milliseconds most) {
+  if (is_described()) {
+    KeyDescription description{KeyDescription::Kind::kDuration,
+                               YAML::Node(FormatDuration(value))};
+    description.least = FormatDuration(least);
+    description.most = FormatDuration(most);
+    Describe(key, std::move(description));
+    return;
+  }
   const std::optional<std::string> text = Text(key);
   if (!text) return;
   const absl::StatusOr<std::chrono::milliseconds> parsed = ParseDuration(*text);
@@ -190,18 +214,32 @@ void Section::Read(const std::string& key, std::chrono::milliseconds& value,
   }
 }
 
-bool Section::ReadSizeOrAuto(const std::string& key, size_t& value,
-                             size_t least, size_t most) {
-  const std::optional<std::string> text = Text(key);
-  if (!text || *text == "auto") return false;
-  ReadSize(key, value, least, most);
-  return true;
-}
-
-void Section::ReadSize(const std::string& key, size_t& value, size_t least,
-                       size_t most) {
+void Section::ReadNumber(const std::string& key, KeyDescription::Kind kind,
+                         size_t& value, size_t least, size_t most,
+                         bool* is_auto) {
+  if (is_described()) {
+    const bool is_size = kind == KeyDescription::Kind::kSize;
+    const auto format = [is_size](size_t number) {
+      return is_size ? FormatSize(number) : fmt::format("{}", number);
+    };
+    KeyDescription description{kind};
+    if (is_auto != nullptr && *is_auto) {
+      description.value = YAML::Node("auto");
+    } else if (value >= least) {  // else it has none
+      description.value = YAML::Node(format(value));
+    }
+    description.least = format(least);
+    description.most = format(most);
+    description.may_be_auto = is_auto != nullptr;
+    Describe(key, std::move(description));
+    return;
+  }
   const std::optional<std::string> text = Text(key);
   if (!text) return;
+  if (is_auto != nullptr) {
+    *is_auto = *text == "auto";
+    if (*is_auto) return;
+  }
   const absl::StatusOr<size_t> parsed = ParseSize(*text);
   if (!parsed.ok()) {
     Fail(key, std::string(parsed.status().message()));
@@ -213,8 +251,36 @@ void Section::ReadSize(const std::string& key, size_t& value, size_t least,
   }
 }
 
+namespace {
+
+YAML::Node ListOf(const std::vector<std::string>& values) {
+  YAML::Node list(YAML::NodeType::Sequence);
+  for (const std::string& value : values) list.push_back(Quoted(value));
+  return list;
+}
+
+}  // namespace
+
+void Section::ReadCommand(const std::string& key,
+                          std::vector<std::string>& words) {
+  if (!is_described()) return ReadList(key, words);
+  std::vector<std::string> shown = words;
+  for (size_t i = 1; i < shown.size(); ++i) shown[i] = std::string(kHidden);
+  ReadList(key, shown);
+}
+
+void Section::ReadTextOrList(const std::string& key, std::string& value) {
+  constexpr auto kKind = KeyDescription::Kind::kTextOrList;
+  if (Describe(key, kKind, Quoted(value))) return;
+  if (!Get(key).IsSequence()) return Read(key, value);
+  std::vector<std::string> pieces;
+  ReadList(key, pieces);
+  value = absl::StrJoin(pieces, ",");
+}
+
 void Section::ReadList(const std::string& key,
                        std::vector<std::string>& values) {
+  if (Describe(key, KeyDescription::Kind::kList, ListOf(values))) return;
   const YAML::Node node = Get(key);
   if (!node.IsDefined() || node.IsNull()) return;
   if (!node.IsSequence()) return Fail(key, "a list is expected here");
@@ -240,19 +306,34 @@ void Section::ReadPairs(const std::string& key,
 void Section::ReadMap(
     const std::string& key,
     std::vector<std::pair<std::string, std::string>>& values) {
+  YAML::Node described(YAML::NodeType::Map);
+  for (const auto& [name, value] : values) described[name] = Quoted(value);
+  if (Describe(key, KeyDescription::Kind::kMap, described)) return;
   ReadPairs(key, values,
             [](Section& map, const std::string& name, const YAML::Node& node) {
               return map.Scalar(name, node);
             });
 }
 
-void Section::ReadMap(
+void Section::ReadProperties(
     const std::string& key,
     std::vector<std::pair<std::string, ReloadableText>>& values) {
+  YAML::Node described(YAML::NodeType::Map);
+  for (const auto& [name, value] : values) {
+    described[name] =
+        Quoted(IsSecretProperty(name) ? std::string(kHidden)
+                                      : value.Read().value_or(""));
+  }
+  if (Describe(key, KeyDescription::Kind::kMap, described)) return;
   ReadPairs(key, values,
             [](Section& map, const std::string& name, const YAML::Node& node) {
               return map.Reloadable(name, node);
             });
+}
+
+Section Section::Entry(const std::string& key, size_t i) {
+  return Section(document_, YAML::Node(),
+                 fmt::format("{}[{}]", PathOf(key), i));
 }
 
 Section Section::Child(const std::string& key) {
@@ -274,14 +355,17 @@ std::vector<Section> Section::Children(const std::string& key) {
   return children;
 }
 
-void Section::Done(std::string_view hint) {
+void Section::Done(std::string_view hint, const Explanation& explain) {
   for (const auto& entry : node_) {
     if (failed()) return;
     const std::string key = entry.first.Scalar();
     if (std::ranges::find(known_, key) == known_.end()) {
+      const std::string explanation = explain ? explain(key) : "";
       const std::string suggestion = Suggest(key, known_);
-      Fail(key, fmt::format("there is no such key{}",
-                            suggestion.empty() ? hint : suggestion));
+      Fail(key, !explanation.empty()
+                    ? explanation
+                    : fmt::format("there is no such key{}",
+                                  suggestion.empty() ? hint : suggestion));
     }
   }
 }

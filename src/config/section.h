@@ -8,6 +8,9 @@
 // The first error is kept in the Document; afterwards nothing is read, so the
 // caller checks once, at the end. Every error is one line with file, line, key
 // and the expected value.
+//
+// The same calls describe the keys, with the values that they would set: of a
+// Document with a `description`, nothing is read and nothing fails.
 #pragma once
 
 #include <yaml-cpp/yaml.h>
@@ -24,6 +27,7 @@
 #include "absl/status/status.h"
 #include "base/choices.h"
 #include "base/reloadable_text.h"
+#include "config/key_description.h"
 #include "config/secrets.h"
 #include "config/substitution.h"
 
@@ -36,6 +40,7 @@ struct Document {
   std::set<std::string> overridden;  // keys given with --set
   absl::Status error;
   Secrets secrets = Secrets::kNeeded;
+  std::vector<KeyDescription>* description = nullptr;
 };
 
 class Section {
@@ -46,19 +51,29 @@ class Section {
 
   // Each leaves its target unchanged if the key is missing.
   void Read(const std::string& key, std::string& value);
-  // References are replaced again at each use; here only as a check.
-  void Read(const std::string& key, ReloadableText& value);
   // References are quoted for their place (conninfo_references.h).
   void ReadConninfo(const std::string& key, ReloadableText& value);
   void Read(const std::string& key, bool& value);
   void Read(const std::string& key, std::chrono::milliseconds& value,
             std::chrono::milliseconds least, std::chrono::milliseconds most);
-  // A plain number, or one with a unit of bytes.
+  // Both accept a plain number, or one with a unit of bytes.
+  void ReadCount(const std::string& key, size_t& value, size_t least,
+                 size_t most) {
+    ReadNumber(key, KeyDescription::Kind::kCount, value, least, most);
+  }
   void ReadSize(const std::string& key, size_t& value, size_t least,
-                size_t most);
-  // Likewise, or "auto". True: it is a number.
-  bool ReadSizeOrAuto(const std::string& key, size_t& value, size_t least,
-                      size_t most);
+                size_t most) {
+    ReadNumber(key, KeyDescription::Kind::kSize, value, least, most);
+  }
+  // Likewise, or "auto", which leaves `value` unchanged.
+  void ReadCountOrAuto(const std::string& key, size_t& value, bool& is_auto,
+                       size_t least, size_t most) {
+    ReadNumber(key, KeyDescription::Kind::kCount, value, least, most, &is_auto);
+  }
+  void ReadSizeOrAuto(const std::string& key, size_t& value, bool& is_auto,
+                      size_t least, size_t most) {
+    ReadNumber(key, KeyDescription::Kind::kSize, value, least, most, &is_auto);
+  }
   // One of the names; sets `choice` to its value.
   template <typename Enum>
   void ReadChoice(const std::string& key, Enum& choice,
@@ -69,15 +84,30 @@ class Section {
     ReadChoice<Enum>(key, choice, {names.begin(), names.end()});
   }
   void ReadList(const std::string& key, std::vector<std::string>& values);
+  // A program and its arguments, which are described without their values.
+  void ReadCommand(const std::string& key, std::vector<std::string>& words);
+  // A text with commas, or a list of its pieces.
+  void ReadTextOrList(const std::string& key, std::string& value);
   // A mapping of names to texts, in the order of the file.
   void ReadMap(const std::string& key,
                std::vector<std::pair<std::string, std::string>>& values);
-  void ReadMap(const std::string& key,
-               std::vector<std::pair<std::string, ReloadableText>>& values);
+  // Properties of librdkafka; secret ones are described without their values.
+  // References are replaced again at each use; here only as a check.
+  void ReadProperties(
+      const std::string& key,
+      std::vector<std::pair<std::string, ReloadableText>>& values);
+
+  // True: describe `key` with its `value`, and read nothing. An undefined
+  // value: the key has none.
+  bool Describe(const std::string& key, KeyDescription::Kind kind,
+                const YAML::Node& value);
+  bool is_described() const { return document_.description != nullptr; }
 
   bool Has(const std::string& key);
   Section Child(const std::string& key);
   std::vector<Section> Children(const std::string& key);
+  // The entry `i` of a list, for a description, which has no nodes.
+  Section Entry(const std::string& key, size_t i);
   // The unchanged node, for values of more than one shape.
   YAML::Node Get(const std::string& key);
   // A scalar with its references replaced.
@@ -85,8 +115,10 @@ class Section {
     return Scalar(key, node, kPlain);
   }
 
+  // What is wrong with an unknown key; empty: nothing more is known of it.
+  using Explanation = std::function<std::string(const std::string& key)>;
   // All known keys were read: any other key is an error.
-  void Done(std::string_view hint = "");
+  void Done(std::string_view hint = "", const Explanation& explain = nullptr);
 
   // Records an error at `key`.
   void Fail(const std::string& key, std::string_view reason);
@@ -105,6 +137,10 @@ class Section {
                      Replace replace);
   ReloadableText Reloadable(const std::string& key, const YAML::Node& node,
                             Replace replace = kPlain);
+  void ReadNumber(const std::string& key, KeyDescription::Kind kind,
+                  size_t& value, size_t least, size_t most,
+                  bool* is_auto = nullptr);
+  bool Describe(const std::string& key, KeyDescription description);
   template <typename Value, typename Convert>
   void ReadPairs(const std::string& key,
                  std::vector<std::pair<std::string, Value>>& values,
@@ -120,6 +156,15 @@ template <typename Enum>
 void Section::ReadChoice(
     const std::string& key, Enum& choice,
     const std::vector<std::pair<std::string_view, Enum>>& names) {
+  if (is_described()) {
+    KeyDescription description{KeyDescription::Kind::kChoice};
+    for (const auto& [name, value] : names) {
+      description.choices.emplace_back(name);
+      if (value == choice) description.value = YAML::Node(std::string(name));
+    }
+    Describe(key, std::move(description));
+    return;
+  }
   const std::optional<std::string> text = Text(key);
   if (!text) return;
   std::string expected;

@@ -5,8 +5,6 @@
 
 #include "absl/strings/numbers.h"
 #include "config/broker_list.h"
-#include "config/secrets.h"
-#include "config/yaml_document.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -16,11 +14,11 @@ constexpr int kMaxStatisticsMillis = 12'000;
 constexpr size_t kMaxTopics = 1'000'000;
 
 void ReadKafka(Section section, ProducerOptions& kafka) {
-  section.Read("brokers", kafka.brokers);
+  section.ReadTextOrList("brokers", kafka.brokers);
   const absl::Status brokers = CheckBrokerList(kafka.brokers);
   if (!brokers.ok()) section.Fail("brokers", std::string(brokers.message()));
-  section.ReadSize("max_topics", kafka.max_topics, 1, kMaxTopics);
-  section.ReadMap("properties", kafka.properties);
+  section.ReadCount("max_topics", kafka.max_topics, 1, kMaxTopics);
+  section.ReadProperties("properties", kafka.properties);
   for (const auto& [name, value] : kafka.properties) {
     int interval = 0;
     if (name != "statistics.interval.ms") continue;
@@ -35,19 +33,6 @@ void ReadKafka(Section section, ProducerOptions& kafka) {
     }
   }
   section.Done("; properties of librdkafka belong in kafka.properties");
-}
-
-YAML::Node PrintKafka(const ProducerOptions& kafka) {
-  YAML::Node node;
-  node["brokers"] = Quoted(kafka.brokers);
-  node["max_topics"] = kafka.max_topics;
-  node["properties"] = YAML::Node(YAML::NodeType::Map);
-  for (const auto& [name, value] : kafka.properties) {
-    node["properties"][name] =
-        Quoted(IsSecretProperty(name) ? std::string(kHidden)
-                                      : value.Read().value_or(""));
-  }
-  return node;
 }
 
 // One that the role may most likely describe: brokers log what they deny.
@@ -75,10 +60,6 @@ void CompleteSink(Config& config) {
   kafka.checkpoint_topic = config.checkpoint.topic;
   kafka.own_topics = {config.checkpoint.topic, config.outbox.dead_letter.topic};
   kafka.probed_topic = ProbedTopic(config.outbox);
-}
-
-void PrintSink(const Config& config, YAML::Node& root) {
-  root["kafka"] = PrintKafka(config.kafka);
 }
 
 }  // namespace walpost

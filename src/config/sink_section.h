@@ -1,4 +1,4 @@
-// Reads, checks and prints the section of the sink: the keys `kafka.*`.
+// Reads and checks the section of the sink: the keys `kafka.*`.
 #pragma once
 
 #include "config/config.h"
@@ -9,6 +9,5 @@ namespace walpost {
 void ReadSink(Section& root, Config& config);
 // Sets what other sections decide. Call it once these are read.
 void CompleteSink(Config& config);
-void PrintSink(const Config& config, YAML::Node& root);
 
 }  // namespace walpost

@@ -35,6 +35,12 @@ TEST(BrokerListTest, NamesThePartThatIsWrong) {
       {"a:1/x", "'a:1/x'", "slashes"},
       {"::1", "'::1'", "the host is missing"},
       {"fe80::1", "'fe80::1'", "an IPv6 address stands in brackets"},
+      {"[a:1, b:2]", "'[a:1'", "a list of brokers is not in quotes"},
+      {"[a]", "'[a]'", "brackets stand around an IPv6 address"},
+      {"[a]:1", "'[a]:1'", "brackets stand around an IPv6 address"},
+      {"a:1]", "'a:1]'", "brackets stand around an IPv6 address"},
+      {"[::1]9092", "'[::1]9092'", "brackets stand around an IPv6 address"},
+      {"[[::1]]:1", "'[[::1]]:1'", "brackets stand around an IPv6 address"},
       {" ", "' '", "names no broker"},
       {",", "','", "names no broker"},
   };

@@ -44,6 +44,28 @@ void ExpectRefusals(const std::vector<Row>& rows) {
   }
 }
 
+TEST(LoaderErrorsTest, ASettingOfLibpqBelongsInTheConninfo) {
+  ExpectRefusals({
+      {"postgres:\n  host: db\n", "w.yaml:2: postgres.host: ",
+       "is a setting of libpq: write it in postgres.conninfo, as in conninfo: "
+       "host=..."},
+      {"postgres: {sslmode: require}",
+       "w.yaml:1: postgres.sslmode: ", "is a setting of libpq"},
+      {"postgres: {hots: db}",
+       "w.yaml:1: postgres.hots: ", "there is no such key"},
+  });
+}
+
+TEST(LoaderErrorsTest, AListOfBrokersIsAListOrHasCommas) {
+  ExpectRefusals({
+      {"kafka: {brokers: '[a:1, b:2]'}", "w.yaml:1: kafka.brokers: ", "[a:1"},
+      {"kafka: {brokers: [a:1, {b: 2}]}",
+       "w.yaml:1: kafka.brokers: ", "a single value is expected"},
+      {"kafka: {brokers: {a: 1}}",
+       "w.yaml:1: kafka.brokers: ", "a single value is expected"},
+  });
+}
+
 TEST(LoaderErrorsTest, UnknownKeysAreNamed) {
   ExpectRefusals({
       {"kafka:\n  broker: a\n", "w.yaml:2: kafka.broker: ",

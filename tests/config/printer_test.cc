@@ -46,7 +46,7 @@ postgres:
   failover: false
   wal_sender_timeout: 30s
   status_interval: 200ms
-  wal_budget: 0
+  wal_budget: auto
   origin: any
 polling:
   strategy: claim

@@ -57,6 +57,8 @@ COMMAND_LINE = [
     Mistake("a mistyped verb", "chekc", USAGE,
             ("chekc", "did you mean check")),
     Mistake("Debezium's verb", "start", USAGE, ("start", "is not a verb")),
+    Mistake("a form of the reference that is none", "config yaml", USAGE,
+            ("'yaml'", "sample, schema, table"), config=None),
     Mistake("no configuration", "run", USAGE, ("-c",), config=None),
     Mistake("a verb behind its option", "--config w.yaml run", USAGE,
             ("--config", "after the verb", "walpost --help"), config=None),
@@ -172,6 +174,12 @@ FILES = [
 ]
 
 KEYS = [
+    Mistake("a setting of libpq beside the conninfo", "check", USAGE,
+            ("postgres.host", "write it in postgres.conninfo"),
+            config={"postgres": {"host": "db"}}),
+    Mistake("a list of brokers in quotes", "check", USAGE,
+            ("kafka.brokers", "a list of brokers is not in quotes"),
+            config={"kafka": {"brokers": "[a:1, b:2]"}}),
     Mistake("a mistyped section", "run", USAGE, ("kafak", "did you mean"),
             config={"kafak": {"brokers": "x"}}),
     Mistake("a mistyped key", "run", USAGE,

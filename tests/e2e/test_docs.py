@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import time
 
+import jsonschema
 import pytest
 import yaml
 
@@ -563,3 +564,48 @@ def test_the_scripts_of_readme_exist():
     for line in _text("README.md", "scripts/build").splitlines():
         path = REPOSITORY / line.split()[0]
         assert path.stat().st_mode & 0o111, path
+
+
+@functools.cache
+def _schema():
+    return json.loads(subprocess.run(
+        [walpost_binary(), "config", "schema"], capture_output=True, text=True,
+        check=True).stdout)
+
+
+def _examples():
+    """Every piece of a configuration in README, docs/ and docker/."""
+    files = [(str(path.relative_to(REPOSITORY)), path.read_text())
+             for path in REPOSITORY.glob("docker/walpost*.yaml")]
+    for page, text in [*files, *((b.page, b.text) for b in blocks())]:
+        try:
+            read = yaml.safe_load(text)
+        except yaml.YAMLError:
+            continue
+        if isinstance(read, dict) and set(read) <= set(
+                _schema()["properties"]):
+            yield page, read
+
+
+def test_the_schema_accepts_every_example():
+    examples = list(_examples())
+    assert len(examples) > 10
+    for page, example in examples:
+        errors = list(jsonschema.Draft202012Validator(_schema()).iter_errors(
+            example))
+        assert not errors, f"{page}: {errors[0].message}"
+
+
+@pytest.mark.parametrize("wrong", [
+    {"postgres": {"slott": "a"}}, {"polling": {"interval": "1 hour"}},
+    {"retention": {"batch_rows": 0}}, {"log": {"level": "loud"}},
+    {"outbox": {"tables": {"name": "a"}}}, {"on_error": {"other": "skip"}},
+    {"outbox": {"tables": [{"columns": {"id": {"const": "a"}}}]}}])
+def test_the_schema_refuses_what_the_loader_refuses(wrong, tmp_path):
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(wrong, _schema())
+    file = tmp_path / "walpost.yaml"
+    file.write_text(yaml.safe_dump(wrong))
+    run = subprocess.run([walpost_binary(), "run", "-c", file,
+                          "--print-config"], capture_output=True, text=True)
+    assert run.returncode == 2, run.stdout

@@ -234,12 +234,14 @@ class CommandsTest(unittest.TestCase):
         verbs = {name for path in files("cli")
                  for found in self.VERBS.findall(path.read_text())
                  for name in found if name} - {"run", "man", "version",
-                                               "completion"}
+                                               "completion", "config"}
         self.assertIn("dead-letter", verbs)
         bare = re.compile(
             rf"\bwalpost (?:{'|'.join(sorted(verbs, key=len)[::-1])})\b"
             r"(?!-)(?! -c FILE)")
+        # Texts of the documentation are about a verb.
         wrong = [f"{path.name}: {text}" for path in files()
+                 if path.name != "key_texts.cc"
                  for text in string_literals(path)
                  if bare.search(text) and not self.ALLOWED.search(text)]
         self.assertEqual(wrong, [])

@@ -34,6 +34,7 @@ absl::Status RequireBothEnds(const Config& config);
 void AddRecover(CLI::App& app, int& exit_code);
 void AddRun(CLI::App& app, int& exit_code);
 void AddCheck(CLI::App& app, int& exit_code);
+void AddConfig(CLI::App& app, int& exit_code);
 void AddInit(CLI::App& app, int& exit_code);
 void AddPause(CLI::App& app, int& exit_code);
 void AddResume(CLI::App& app, int& exit_code);

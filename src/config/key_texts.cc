@@ -1,0 +1,303 @@
+#include "config/key_texts.h"
+
+namespace walpost {
+namespace {
+
+using Reload = KeyText::Reload;
+
+constexpr KeyText kTexts[] = {
+    {"source", "", Reload::kNo,
+     "where walpost reads events: `wal` (logical replication) or `polling` "
+     "(the table itself: [polling.md](polling.md))"},
+    {"postgres.conninfo", "required", Reload::kCredentials,
+     "any libpq conninfo or URI. Of several hosts and addresses, each one "
+     "gets `connect_timeout` (5 s if absent or not positive), then the next "
+     "is tried ([operations](operations.md#several-hosts))"},
+    {"postgres.password_command", "`[]` (none)", Reload::kNo,
+     "a program and its arguments, a list of words, run without a shell for "
+     "each new connection; its output is the password "
+     "([security.md](security.md#a-token-as-the-password))"},
+    {"postgres.slot", "", Reload::kNo,
+     "name of the slot. The databases of a server share the names of slots: "
+     "a second one needs another. At most 63 letters; the sessions of a "
+     "slot with more than 33 letters show a hash instead of its end "
+     "(`walpost:production_eu_west_1_tea~3f2a91c0:...`)"},
+    {"postgres.publication", "", Reload::kNo,
+     "name of the publication, at most 63 letters"},
+    {"postgres.create", "", Reload::kNo,
+     "make slot and publication if they are missing at the first start. The "
+     "role must own the publication (or create it), because the comment of "
+     "the publication holds the birth record of the slot. With another role "
+     "`run` does not start; let the owner run `walpost init`, which makes "
+     "both"},
+    {"postgres.failover", "", Reload::kNo,
+     "make the slot with FAILOVER (PostgreSQL 17 or newer)"},
+    {"postgres.wal_budget", "the server's `max_slot_wal_keep_size`, or `16GiB`",
+     Reload::kNo,
+     "WAL that Postgres may keep for the slot: walpost warns at half of it, "
+     "and is not ready at 80 %"},
+    {"postgres.wal_sender_timeout", "", Reload::kNo,
+     "`wal_sender_timeout` of walpost's own connection"},
+    {"postgres.status_interval", "", Reload::kNo,
+     "maximum time until a new confirmed LSN is reported to Postgres"},
+    {"postgres.origin", "", Reload::kNo,
+     "`any`: rows that arrive by replication are published by every node; "
+     "`none`: transactions with a replication origin are skipped, and "
+     "counted ([origins.md](origins.md))"},
+    {"outbox.tables[].name", "", Reload::kNo,
+     "schema.table. `*` stands for any characters of one identifier, as in "
+     "`tenant_*.outbox`, and `\\*` for itself "
+     "([tables.md](tables.md#many-tables-by-one-pattern)). With "
+     "`outbox.messages.prefix` there is no default (see the warning below)"},
+    {"outbox.tables[].formerly", "", Reload::kNo,
+     "names that the table had before it was renamed, the oldest first "
+     "([tables.md](tables.md#rename-a-table))"},
+    {"outbox.tables[].columns.FIELD", "usual names", Reload::kNo,
+     "a column, `{constant: text}` or `null`"},
+    {"outbox.tables[].topic", "", Reload::kNo, "topic template of this table"},
+    {"outbox.tables[].partition", "", Reload::kNo,
+     "column with the partition; `null`: the key chooses it"},
+    {"outbox.tables[].create_topics", "", Reload::kNo,
+     "how its topics are created"},
+    {"outbox.tables[].order_by",
+     "polling: the id; else see [operations.md](operations.md#order-of-rows)",
+     Reload::kNo,
+     "column that orders rows that are read from the table: `source: "
+     "polling`, `snapshot`, `recover`, `replay --from-table`. Polling "
+     "publishes in this order; `cursor` needs an integer here with a unique "
+     "index"},
+    {"outbox.tables[].state.status", "", Reload::kNo,
+     "column for the state of a row; without it a row is pending while "
+     "`published_at` is null"},
+    {"outbox.tables[].state.pending", "", Reload::kNo,
+     "value of that column for a row to be sent; an enum must have it"},
+    {"outbox.tables[].state.published", "", Reload::kNo,
+     "value of that column for a row that was sent; an enum must have it"},
+    {"outbox.tables[].state.processing", "", Reload::kNo,
+     "value while a poller holds the row; `''`: the row stays `pending`"},
+    {"outbox.tables[].state.failed", "", Reload::kNo,
+     "value of a row that was given up; `''`: no row is ever given up"},
+    {"outbox.tables[].state.published_at", "", Reload::kNo,
+     "timestamp column: when the row was published"},
+    {"outbox.tables[].state.locked_until", "", Reload::kNo,
+     "timestamp column: when the lease ends"},
+    {"outbox.tables[].state.heartbeat_at", "", Reload::kNo,
+     "timestamp column, instead of `locked_until`: when the lease was last "
+     "renewed"},
+    {"outbox.tables[].state.attempts", "", Reload::kNo,
+     "number column: how often the row was refused"},
+    {"outbox.tables[].state.last_error", "", Reload::kNo,
+     "text column: why the row was refused"},
+    {"outbox.tables[].state.next_attempt_at", "", Reload::kNo,
+     "timestamp column: earliest time of the next attempt"},
+    {"outbox.tables[].state.transaction_id", "", Reload::kNo,
+     "`xid8` column with `DEFAULT pg_current_xact_id()`: for `cursor`, and "
+     "for `recover` to look only at rows that the checkpoint does not cover"},
+    {"outbox.tables[].claim_check_above", "`0` (off)", Reload::kNo,
+     "a payload of more bytes stays in its row ([below](#large-payloads))"},
+    {"outbox.tables[].value.columns", "", Reload::kNo,
+     "publish these columns as a JSON object instead of the payload; each "
+     "at most once"},
+    {"outbox.messages.prefix", "`''` (none)", Reload::kNo,
+     "read transactional logical messages with this prefix"},
+    {"outbox.messages.format", "", Reload::kNo,
+     "`json`: an object with the fields; `payload`: the payload alone"},
+    {"outbox.messages.columns.FIELD", "the field's name", Reload::kNo,
+     "a JSON member, `{constant: text}` or `null`"},
+    {"outbox.messages.topic", "", Reload::kNo, "topic template of messages"},
+    {"outbox.messages.partition", "", Reload::kNo,
+     "member with the partition; `null`: the key chooses it"},
+    {"outbox.messages.create_topics", "", Reload::kNo,
+     "how their topics are created"},
+    {"polling.strategy", "", Reload::kNo,
+     "`claim`: mark rows; `delete`: delete them; `cursor`: store the "
+     "position"},
+    {"polling.interval", "", Reload::kNo,
+     "time between two polls of a table that had no rows to publish"},
+    {"polling.batch_size", "", Reload::kNo, "maximum rows of one statement"},
+    {"polling.notify", "`''` (none)", Reload::kNo,
+     "LISTEN channel that wakes the poller before its interval"},
+    {"polling.lease", "", Reload::kNo,
+     "`claim`: after this time the rows of a crashed poller are available "
+     "again"},
+    {"polling.transaction_timeout", "", Reload::kNo,
+     "`delete`, and `claim` without a lease: maximum time that a "
+     "transaction waits for Kafka; then acknowledged rows are committed and "
+     "the other records are withdrawn"},
+    {"polling.max_attempts", "", Reload::kNo,
+     "refusals after which a row is failed; `0`: never failed"},
+    {"polling.retry_backoff", "", Reload::kNo,
+     "wait before a refused row is tried again, doubled each time, with "
+     "full jitter"},
+    {"polling.retry_backoff_max", "", Reload::kNo, "maximum of that wait"},
+    {"polling.cursor_table", "", Reload::kNo,
+     "where `cursor` stores its positions (`sql/cursor.sql`): made if "
+     "missing"},
+    {"route.topic", "", Reload::kNo,
+     "fields or columns in braces, with functions: "
+     "`\"{event_type|lower|replace:_:-|default:other}\"` (in quotes if it "
+     "begins with a brace). In braces, `\\` takes the meaning from a "
+     "following `{`, `}`, `|`, `:` or `\\`: `'{type|replace:\\::-}'`"},
+    {"route.partition", "– (the key chooses it)", Reload::kNo,
+     "an integer column with the number of the record's partition. A row "
+     "whose value is not the number of a partition cannot be delivered "
+     "(`partition_illegal`, [dead-letters.md](dead-letters.md#classes)). "
+     "The order of a key holds within a partition"},
+    {"route.create_topics", "– (left to the brokers)", Reload::kNo,
+     "walpost creates a topic that is missing, as this says "
+     "([below](#topics-that-walpost-creates))"},
+    {"route.headers", "", Reload::kNo,
+     "headers of each record: a name, and the field or column with the "
+     "value ([names](#headers))"},
+    {"route.position_header", "", Reload::kNo,
+     "whether records carry `walpost-position`"},
+    {"value.format", "", Reload::kNo,
+     "`raw`, or `protobuf` (`proto/walpost/v1/envelope.proto`)"},
+    {"kafka.brokers",
+     "required for `run`, `check`, `verify`, `recover`, `replay`", Reload::kNo,
+     "host:port, …"},
+    {"kafka.max_topics", "", Reload::kNo,
+     "topics that a producer sends to before an event for a further one "
+     "cannot be delivered (`too_many_topics`). The log warns at 80 %. What "
+     "a topic costs: [operations.md](operations.md#limits)"},
+    {"kafka.properties", "", Reload::kCredentials,
+     "passed to librdkafka ([below](#properties-of-kafka)). Records are not "
+     "compressed unless `compression.type` is set: `lz4` costs half as much "
+     "CPU again, and is useful if network or disk is scarce"},
+    {"delivery.max_in_flight_records", "", Reload::kNo,
+     "maximum records without acknowledgement. `auto`: 2000, or 4 for each "
+     "partition of the topics that records go to, at most 24000 (`source: "
+     "polling`: 2000). Set a number only if a broker takes longer than 10 "
+     "ms at the full rate, or to have fewer records sent twice after a crash"},
+    {"delivery.max_in_flight_bytes", "", Reload::kNo,
+     "maximum bytes of these records"},
+    {"delivery.guarantee", "", Reload::kNo,
+     "`exactly_once`: records and checkpoints are in Kafka transactions "
+     "([exactly-once.md](exactly-once.md)). It sets `checkpoint.store: "
+     "kafka`, and excludes `source: polling`"},
+    {"delivery.transaction_interval", "", Reload::kNo,
+     "`exactly_once`: a Kafka transaction is committed when it is this old; "
+     "twenty times this while walpost catches up"},
+    {"delivery.transaction_idle", "", Reload::kNo,
+     "or as soon as nothing more has come for this time"},
+    {"delivery.transaction_boundary", "", Reload::kNo,
+     "where a Kafka transaction may end: behind any `event`, or `source`: "
+     "only behind a transaction of Postgres, which is then whole"},
+    {"delivery.max_transaction_records", "", Reload::kNo,
+     "limit of a Kafka transaction: records"},
+    {"delivery.max_transaction_bytes", "", Reload::kNo,
+     "limit of a Kafka transaction: bytes"},
+    {"delivery.transaction_timeout", "", Reload::kNo,
+     "the brokers abort a Kafka transaction that is open for longer; at "
+     "most their `transaction.max.timeout.ms`"},
+    {"delivery.on_large_transaction", "", Reload::kNo,
+     "with `source`, a transaction of Postgres that is beyond a limit: "
+     "`split` it, or `stop` before it"},
+    {"delivery.shutdown_timeout", "", Reload::kNo,
+     "maximum time to drain after SIGTERM; the exit may take 3 s more"},
+    {"on_error.CLASS", "", Reload::kNo,
+     "events that cannot be delivered, by class of error: `stop`, "
+     "`dead_letter`, `park` or `skip` ([dead-letters.md](dead-letters.md))"},
+    {"parking.table", "", Reload::kNo,
+     "where `park` stores events, and `dead_letter.store: postgres` dead "
+     "letters (`sql/parked.sql`), in the source database: `run` makes it if "
+     "it is missing and its role may; else `walpost check` has the SQL. "
+     "Several instances may share it"},
+    {"parking.max_keys", "", Reload::kNo,
+     "the flow stops before an event that would hold up one key more"},
+    {"parking.isolate_after", "`0s` (never)", Reload::kNo,
+     "how long a topic may hold up the others while the brokers answer, "
+     "before its events are stored there "
+     "([dead-letters.md](dead-letters.md#isolated-topics)); at least `10s`"},
+    {"parking.max_isolated_bytes", "", Reload::kNo,
+     "the flow stops before an event beyond these bytes of events that wait "
+     "for isolated topics"},
+    {"parking.max_isolated_time", "", Reload::kNo,
+     "the flow stops before an event of an isolated topic, if the oldest "
+     "has waited for so long"},
+    {"dead_letter.store", "", Reload::kNo,
+     "place of dead letters: `kafka`, or `postgres`, the table "
+     "`parking.table` "
+     "([dead-letters.md](dead-letters.md#dead-letters-in-postgres))"},
+    {"dead_letter.topic", "", Reload::kNo,
+     "with `store: kafka`: template for the topic of dead letters: fields "
+     "of the event, `{class}`, `{source}`. A topic for each database"},
+    {"dead_letter.create_topics", "– (left to the brokers)", Reload::kNo,
+     "how topics of dead letters are created"},
+    {"dead_letter.payload", "", Reload::kNo,
+     "payload of a dead letter: `whole`, `cut` (4096 bytes) or `none`"},
+    {"snapshot", "", Reload::kNo,
+     "`initial`: before walpost streams from the slot for the first time, "
+     "publish the rows that the outbox already has (header "
+     "`walpost-snapshot`). The slot is the one that `walpost init` has "
+     "made, or with `postgres.create` a new one. No effect on a slot that "
+     "was streamed from ([operations](operations.md#the-first-start))"},
+    {"checkpoint.store", "", Reload::kNo,
+     "where walpost stores a separate resume point: `none` (the slot "
+     "alone), `file`, `kafka` (a compacted topic), `postgres` (a table in "
+     "the source database, which fails over with the data)"},
+    {"checkpoint.path", "", Reload::kNo,
+     "path for `file`; it must survive the process: do not use the file "
+     "system of a container"},
+    {"checkpoint.topic", "", Reload::kNo,
+     "topic for `kafka`: one partition, `cleanup.policy=compact`; made if "
+     "missing. Several instances may share it, also those of several "
+     "clusters with one slot name "
+     "([below](#one-checkpoint-topic-for-several-clusters))"},
+    {"checkpoint.table", "", Reload::kNo,
+     "table for `postgres` (`sql/checkpoint.sql`): `run` makes it if it is "
+     "missing and its role may. Several instances may share it"},
+    {"checkpoint.interval", "", Reload::kNo,
+     "minimum time between two checkpoints: after a crash at most the "
+     "events of this time are sent again"},
+    {"replay.window", "`0` (off)", Reload::kNo,
+     "WAL before the confirmed LSN that `walpost replay` can go back to (a "
+     "size, `64KiB` or more). A second slot, `<slot>_guard`, keeps it (with "
+     "a hash in the middle if `<slot>` has more than 57 letters). It counts "
+     "in the WAL budget, and gets at most half of it"},
+    {"replay.window_time", "`0s` (off)", Reload::kNo,
+     "in addition to `replay.window`: keep the WAL that was confirmed "
+     "within this time"},
+    {"retention.keep", "`0s` (off)", Reload::kNo,
+     "`run` deletes rows, and drops partitions, that are older than this "
+     "and were provably sent: [retention.md](retention.md). Also the "
+     "default of `walpost prune --older-than`"},
+    {"retention.interval", "", Reload::kNo, "time from one pass to the next"},
+    {"retention.batch_rows", "", Reload::kNo, "rows of one DELETE"},
+    {"retention.pause", "", Reload::kNo, "pause between two DELETEs"},
+    {"retention.partitions_ahead", "", Reload::kNo,
+     "days for which partitions are made in advance, if the table has the "
+     "function for it"},
+    {"http.listen", "`''` (off)", Reload::kNo,
+     "address:port of the HTTP server"},
+    {"log.level", "", Reload::kYes, "`debug`, `info`, `warn`, `error`"},
+    {"log.format", "", Reload::kYes,
+     "`text`, or `json`: one object per line with `time`, `level` and "
+     "`message`"},
+    {"*.create_topics.partitions", "the brokers' default", Reload::kNo,
+     "number of partitions of a topic that walpost creates"},
+    {"*.create_topics.replication_factor", "the brokers' default", Reload::kNo,
+     "number of its replicas"},
+    {"*.create_topics.config", "", Reload::kNo,
+     "its settings, such as `retention.ms`"},
+};
+
+}  // namespace
+
+std::span<const KeyText> KeyTexts() { return kTexts; }
+
+std::string GeneralPath(const KeyDescription& key) {
+  const std::string& path = key.path;
+  const std::string parent = path.substr(0, path.rfind('.'));
+  if (parent == "on_error") return "on_error.CLASS";
+  const size_t creation = path.find("create_topics.");
+  if (creation != std::string::npos) return "*." + path.substr(creation);
+  const std::string general =
+      key.kind == KeyDescription::Kind::kField ? parent + ".FIELD" : path;
+  const size_t bracket = general.find('[');
+  if (bracket == std::string::npos) return general;
+  return general.substr(0, bracket) + "[]" +
+         general.substr(general.find(']') + 1);
+}
+
+}  // namespace walpost

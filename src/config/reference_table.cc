@@ -1,0 +1,52 @@
+#include <set>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "config/reference.h"
+#include "config/reference_keys.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+std::string ShownDefault(const KeyDescription& key) {
+  const std::string_view fallback = TextOf(key).fallback;
+  if (!fallback.empty()) return std::string(fallback);
+  const std::string value = DefaultOf(key);
+  return value.empty() ? "–" : Code(value);
+}
+
+std::string ReloadNote(KeyText::Reload reload) {
+  switch (reload) {
+    case KeyText::Reload::kYes:
+      return ". SIGHUP takes up a new value";
+    case KeyText::Reload::kCredentials:
+      return ". SIGHUP takes up new credentials";
+    case KeyText::Reload::kNo:
+      return "";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string ReferenceTable() {
+  std::string table =
+      "| Key | Values | Default | Meaning |\n|---|---|---|---|\n";
+  std::set<std::string> done;
+  for (const KeyDescription& key : ReferenceKeys()) {
+    const std::string path = GeneralPath(key);
+    if (!done.insert(path).second) continue;
+    const KeyText& text = TextOf(key);
+    const std::string cells =
+        absl::StrJoin({ValuesOf(key), ShownDefault(key),
+                       std::string(text.text) + ReloadNote(text.reload)},
+                      " | ", [](std::string* out, const std::string& cell) {
+                        *out += absl::StrReplaceAll(cell, {{"|", "\\|"}});
+                      });
+    table += fmt::format("| {} | {} |\n", Code(path), cells);
+  }
+  return table;
+}
+
+}  // namespace walpost
