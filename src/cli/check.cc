@@ -8,9 +8,11 @@
 #include "base/finding.h"
 #include "cli/check/check_instance.h"
 #include "cli/check/check_postgres.h"
+#include "cli/shared/check_values.h"
 #include "cli/shared/complete_conninfo.h"
 #include "cli/shared/exit_code.h"
 #include "cli/shared/expand_tables.h"
+#include "cli/shared/json_line.h"
 #include "cli/shared/output.h"
 #include "cli/shared/verb.h"
 #include "cli/shared/verbs.h"
@@ -53,21 +55,71 @@ std::string_view Mark(Severity severity) {
   return "";
 }
 
-// Prints one end's findings; true if one of them is an error.
-bool Report(const Found& findings, std::string_view end) {
-  if (!findings.ok()) {
-    Print("{} {}: {}\n", Mark(Severity::kError), end,
-          std::string(findings.status().message()));
-    return true;
+std::string_view NameOf(Severity severity) {
+  switch (severity) {
+    case Severity::kOk:
+      return "ok";
+    case Severity::kNote:
+      return "note";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kError:
+      return "error";
   }
-  for (const Finding& finding : *findings) {
+  return "";
+}
+
+// Prints findings as they come, for people or as a JSON object each.
+class Report {
+ public:
+  explicit Report(bool is_json) : is_json_(is_json) {}
+
+  // Those of one end. True: one of them is an error.
+  bool Add(const Found& findings, std::string_view end) {
+    if (!findings.ok()) {
+      const std::string cause(findings.status().message());
+      if (is_json_) {
+        PrintJson(end, {Severity::kError, std::string(end), cause, ""});
+      } else {
+        Print("{} {}: {}\n", Mark(Severity::kError), end, cause);
+      }
+      return has_failed_ = true;
+    }
+    for (const Finding& finding : *findings) {
+      if (is_json_) {
+        PrintJson(end, finding);
+      } else {
+        PrintText(finding);
+      }
+    }
+    const bool has_error = FirstError(*findings) != nullptr;
+    has_failed_ |= has_error;
+    return has_error;
+  }
+
+  int exit_code() const { return has_failed_ ? kExitFindings : kExitOk; }
+
+ private:
+  static void PrintText(const Finding& finding) {
     Print("{} {} {}\n", Mark(finding.severity), finding.subject, finding.text);
     if (!finding.remedy.empty()) {
       Print("        -> {}\n", finding.remedy);
     }
   }
-  return FirstError(*findings) != nullptr;
-}
+
+  static void PrintJson(std::string_view end, const Finding& finding) {
+    JsonLine line;
+    line.Add("part", end);
+    line.Add("severity", NameOf(finding.severity));
+    line.Add("thing", finding.subject);
+    line.Add("cause", WithOwnArguments(finding.text));
+    line.Add("remedy", WithOwnArguments(finding.remedy));
+    PrintContent(line.Finish());
+  }
+
+  const bool is_json_;
+  bool has_failed_ = false;
+};
 
 // A letter is as large as its event, and is refused for the same reason.
 Findings CheckLetters(const Config& config) {
@@ -110,51 +162,86 @@ Found FindByPatterns(Config& config) {
   return findings;
 }
 
-int Check(const ConfigArguments& arguments) {
-  absl::StatusOr<Config> config = arguments.Load();
-  if (!config.ok()) return Fail(config.status(), kExitUsage);
-  const absl::Status complete = RequireBothEnds(*config);
-  if (!complete.ok()) return Fail(complete, kExitUsage);
-  const absl::StatusOr<Findings> instance = FindInstance(*config);
+struct Arguments {
+  ConfigArguments config;
+  bool is_offline = false;
+  bool is_json = false;
+};
+
+void CheckStores(const Config& config, Report& report) {
+  if (config.source != Source::kWal) return;
+  report.Add(CheckStore(config.checkpoint), "checkpoint");
+  report.Add(CheckLetters(config), "dead_letter");
+}
+
+int CheckServers(Config& config, Report& report) {
+  const absl::StatusOr<Findings> instance = FindInstance(config);
   if (!instance.ok()) return Fail(instance.status(), kExitUsage);
-  const absl::StatusOr<Findings> patterns = FindByPatterns(*config);
-  const auto routes = Route::CreateAll(config->outbox);
+  const absl::StatusOr<Findings> patterns = FindByPatterns(config);
+  const auto routes = Route::CreateAll(config.outbox);
   if (!routes.ok()) return Fail(routes.status(), kExitUsage);
 
   // Asked first: Postgres has on record which cluster has the events.
   const absl::StatusOr<SinkFindings> cluster =
-      CheckSink(*config, *routes, FindTransactionalIds(*config, *routes));
-  const bool postgres_failed =
-      Report(FindInPostgres(*config, *routes, cluster.value_or(SinkFindings())),
-             "Postgres");
-  bool failed = postgres_failed;
-  failed |= Report(patterns, "outbox.tables");
-  if (config->source == Source::kWal) {
-    failed |= Report(CheckStore(config->checkpoint), "checkpoint");
-    failed |= Report(CheckLetters(*config), "dead_letter");
+      CheckSink(config, *routes, FindTransactionalIds(config, *routes));
+  const bool postgres_failed = report.Add(
+      FindInPostgres(config, *routes, cluster.value_or(SinkFindings())),
+      "Postgres");
+  report.Add(patterns, "outbox.tables");
+  CheckStores(config, report);
+  if (config.postgres.failover) {
+    report.Add(FindInStandbys(config), "standbys");
   }
-  if (config->postgres.failover) {
-    failed |= Report(FindInStandbys(*config), "standbys");
+  if (config.retention.enabled()) {
+    report.Add(FindForRetention(config), "retention");
   }
-  if (config->retention.enabled()) {
-    failed |= Report(FindForRetention(*config), "retention");
-  }
-  failed |= Report(cluster.ok() ? Found(cluster->findings) : cluster.status(),
-                   "Kafka");
+  report.Add(cluster.ok() ? Found(cluster->findings) : cluster.status(),
+             "Kafka");
   // Asks both ends: a server, or a pooler before it, that fails may not answer.
   if (cluster.ok() && cluster->answers && !postgres_failed) {
-    failed |= Report(CompareBothEnds(*config), "Kafka");
+    report.Add(CompareBothEnds(config), "Kafka");
   }
-  failed |= Report(*instance, "http.listen");
-  return failed ? kExitFindings : kExitOk;
+  report.Add(*instance, "http.listen");
+  return report.exit_code();
+}
+
+int CheckOffline(const Config& config, Report& report) {
+  const absl::Status valid = CheckValues(config);
+  if (absl::IsInvalidArgument(valid)) return Fail(valid, kExitUsage);
+  Findings findings;
+  if (valid.ok()) {
+    findings.push_back({Severity::kOk, "configuration",
+                        "is one that `run` would start with; no server was "
+                        "asked",
+                        ""});
+  }
+  report.Add(valid.ok() ? Found(findings) : valid, "configuration");
+  CheckStores(config, report);
+  return report.exit_code();
+}
+
+int Check(const Arguments& arguments) {
+  absl::StatusOr<Config> config = arguments.config.Load();
+  if (!config.ok()) return Fail(config.status(), kExitUsage);
+  const absl::Status complete = RequireBothEnds(*config);
+  if (!complete.ok()) return Fail(complete, kExitUsage);
+  Report report(arguments.is_json);
+  return arguments.is_offline ? CheckOffline(*config, report)
+                              : CheckServers(*config, report);
 }
 
 }  // namespace
 
 void AddCheck(CLI::App& app, int& exit_code) {
   Verb verb(app, "check", "Test both ends and print what to fix, and how");
-  auto arguments = std::make_shared<ConfigArguments>();
-  arguments->AddTo(verb);
+  auto arguments = std::make_shared<Arguments>();
+  arguments->config.AddTo(verb);
+  verb.Flag("--offline", arguments->is_offline,
+            "Check only what takes no server: the configuration, and the "
+            "properties of Kafka");
+  verb.Flag("--json", arguments->is_json,
+            "Print a JSON object per finding: part, severity (ok, note, "
+            "warning, error), thing, cause, remedy");
   verb.Footer(
       "Exit codes: 0 no error found, 1 something must be fixed, 2 usage.");
   verb.Callback([arguments, &exit_code] { exit_code = Check(*arguments); });

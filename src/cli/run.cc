@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "admin/http_server.h"
-#include "admin/listen_address.h"
 #include "app/live/relay.h"
 #include "app/live/table_expansion.h"
 #include "app/polling/polling_relay.h"
@@ -24,6 +23,7 @@
 #include "base/own_arguments.h"
 #include "base/status_macros.h"
 #include "base/version.h"
+#include "cli/shared/check_values.h"
 #include "cli/shared/exit_code.h"
 #include "cli/shared/lsn_option.h"
 #include "cli/shared/output.h"
@@ -34,7 +34,6 @@
 #include "config/loader.h"
 #include "config/printer.h"
 #include "fmt/format.h"
-#include "outbox/route.h"
 #include "outbox/table_pattern.h"
 #include "spdlog/spdlog.h"
 
@@ -207,15 +206,6 @@ int RunRelays(const Arguments& arguments, LiveConfig& live,
   return exit_code;
 }
 
-// Values that only their room can judge, as `check` does.
-absl::Status CheckValues(const Config& config) {
-  if (!config.http.listen.empty()) {
-    WALPOST_RETURN_IF_ERROR(ParseListenAddress(config.http.listen).status());
-  }
-  WALPOST_RETURN_IF_ERROR(Route::CreateAll(config.outbox).status());
-  return CheckSinkOptions(config);
-}
-
 int Run(const Arguments& arguments) {
   const absl::StatusOr<Config> config = LoadFirst(arguments);
   if (!config.ok()) return Fail(config.status(), kExitUsage);
@@ -224,12 +214,10 @@ int Run(const Arguments& arguments) {
     return Fail(valid,
                 absl::IsInvalidArgument(valid) ? kExitUsage : kExitKafka);
   }
-  if (arguments.print_config) {
-    PrintContent(PrintConfig(*config));
-    return kExitOk;
-  }
+  if (arguments.print_config) PrintContent(PrintConfig(*config));
   const absl::Status complete = RequireBothEnds(*config);
   if (!complete.ok()) return Fail(complete, kExitUsage);
+  if (arguments.print_config) return kExitOk;
   std::signal(SIGPIPE, SIG_IGN);
   LiveConfig live(*config);
   if (config->source == Source::kPolling) {

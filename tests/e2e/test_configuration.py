@@ -1,5 +1,6 @@
 """The file, its environment and the command line."""
 
+import json
 import os
 import subprocess
 
@@ -52,3 +53,64 @@ def test_print_config_is_a_configuration(run):
     again = run(printed.stdout, "--print-config")
     assert again.returncode == 0, again.stderr
     assert again.stdout == printed.stdout
+
+
+def test_print_config_does_not_bless_what_run_refuses(run):
+    printed = run("kafka: {brokers: '127.0.0.1:1'}\n", "--print-config")
+    assert printed.returncode == 2
+    assert "postgres.conninfo is missing" in printed.stderr
+    assert "brokers: 127.0.0.1:1" in printed.stdout
+
+
+@pytest.fixture
+def check(directory):
+    """check(text, *words): `walpost check` on that file."""
+    def check_it(text, *words):
+        path = directory / "walpost.yaml"
+        path.write_text(text)
+        return subprocess.run([walpost_binary(), "check", "-c", path, *words],
+                              capture_output=True, text=True, timeout=60)
+
+    return check_it
+
+
+def test_check_offline_asks_no_server(check):
+    ended = check(_USABLE, "--offline")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "no server was asked" in ended.stdout
+
+
+@pytest.mark.parametrize("wrong, thing, code", [
+    ("  properties: {compresion.type: lz4}\n", "compresion.type", 4),
+    ("  properties: {linger.ms: soon}\n", "linger.ms", 4),
+    ("  properties: {acks: 1}\n", "acks", 2),
+    ("http: {listen: ':x'}\n", "http.listen", 2),
+    ("route: {topic: 'a.{b'}\n", "route.topic", 2),
+    ("retention: {batch_rows: 0}\n", "retention.batch_rows", 2),
+])
+def test_check_offline_refuses_what_run_refuses(
+        check, run, wrong, thing, code):
+    """`run` has a code of its own for properties of librdkafka."""
+    printed = run(_USABLE + wrong, "--print-config")
+    assert (printed.returncode, printed.stdout) == (code, "")
+    assert thing in printed.stderr
+    offline = check(_USABLE + wrong, "--offline")
+    assert offline.returncode == {2: 2, 4: 1}[code], offline.stdout
+    assert thing in offline.stdout + offline.stderr
+
+
+def test_check_prints_json(check):
+    """Nobody listens: each end is an error, with a cause."""
+    ended = check(_USABLE, "--json")
+    assert ended.returncode == 1
+    found = [json.loads(line) for line in ended.stdout.splitlines()]
+    for finding in found:
+        assert set(finding) == {"part", "severity", "thing", "cause", "remedy"}
+    errors = {finding["part"] for finding in found
+              if finding["severity"] == "error"}
+    assert {"Postgres", "Kafka"} <= errors
+    note, = (finding for finding in found
+             if finding["thing"] == "checkpoint.store")
+    assert note["severity"] == "note" and note["cause"] and note["remedy"]
+    assert json.loads(check(_USABLE, "--offline", "--json")
+                      .stdout.splitlines()[0])["part"] == "configuration"
