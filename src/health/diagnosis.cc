@@ -46,13 +46,19 @@ bool RejectsCredentials(const absl::Status& trouble) {
 }
 
 // Conditions that hold up events, or may soon. Those without brief words are
-// notes, or a start without any problem so far.
+// notes, or a start without any problem so far. Because of a gap, the stream
+// fails, too: that has the same code.
 std::vector<std::string_view> CausesOf(const Conditions& conditions,
                                        const RelaySigns& signs) {
   std::set<std::string_view> causes;
+  std::set<std::string_view> codes;
   for (const Condition& condition : conditions) {
     if (condition.permanence == Permanence::kInformation) continue;
-    if (!condition.brief.empty()) causes.insert(CauseOf(condition.part));
+    const std::string_view code = condition.code;
+    const bool is_new = code.empty() || codes.insert(code).second;
+    if (is_new && !condition.brief.empty()) {
+      causes.insert(CauseOf(condition.part));
+    }
   }
   const bool is_rejected =
       !IsFromKafka(signs.trouble) && RejectsCredentials(signs.trouble);

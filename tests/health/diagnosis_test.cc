@@ -288,6 +288,13 @@ TEST(DiagnosisTest, NamesEachCauseThatHolds) {
   }
 }
 
+TEST(DiagnosisTest, AGapIsOneCauseThoughTheStreamFailsBecauseOfIt) {
+  RelaySigns signs = Healthy();
+  signs.gap = Gap{"slot_missing", "the slot is missing"};
+  signs.trouble = StatusOfGap(*signs.gap);
+  EXPECT_THAT(Diagnose(signs).causes, ::testing::ElementsAre("slot"));
+}
+
 TEST(DiagnosisTest, AStartAndAStandbyHaveNoCause) {
   RelaySigns signs = Healthy();
   signs.is_streaming = false;
