@@ -104,9 +104,9 @@ TEST_F(RelayTest, ShowsHowFarBehindItIsAndWhatItHasSent) {
     });
     return found;
   };
-  EXPECT_EQ(all(status.records_by_table), (Counts{{"public.outbox", 1}}));
+  EXPECT_EQ(all(status.records_by_table), (Counts{{"messages", 1}}));
   EXPECT_EQ(all(status.records_by_topic), (Counts{{"t.order", 1}}));
-  EXPECT_EQ(status.brokers_connected, 1u);
+  RunUntil([this] { return relay_->Status().brokers_connected == 1; });
   EXPECT_LT(status.brokers_heard_age, std::chrono::minutes(1));
   // The server has WAL that it does not send.
   ASSERT_TRUE(status.lag.has_value());

@@ -25,7 +25,8 @@ _INTERVAL = "250ms"
 # What an alert waits for, or looks back at, so that it fires and resolves within
 # seconds. The text of the rules is otherwise the one that is shipped.
 _FASTER = ((r"^( *for:) .*$", r"\1 1s"),
-           (r"\[\d+m\]", "[8s]"),
+           (r"\[15m\]", "[3s]"),
+           (r"\[30m\]", "[8s]"),
            (r"_seconds > \d+", "_seconds > 3"))
 
 
