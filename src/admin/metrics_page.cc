@@ -1,13 +1,18 @@
 #include "admin/metrics_page.h"
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "admin/histogram_metric.h"
 #include "admin/metrics_writer.h"
 #include "base/reason_code.h"
+#include "health/diagnosis.h"
 
 namespace walpost {
 namespace {
@@ -54,6 +59,15 @@ void AddState(const RelayStatus& status, std::string_view version,
               MetricType::Gauge);
   if (!status.reason_code.empty()) {
     page.OneOfMany("reason_code", status.reason_code, true);
+  }
+  page.Family("walpost_cause",
+              "1 for each thing that holds events up or may soon do so, 0 for "
+              "the others.",
+              MetricType::Gauge);
+  for (const std::string_view cause : kCauses) {
+    page.OneOfMany(
+        "cause", cause,
+        std::ranges::find(status.causes, cause) != status.causes.end());
   }
   page.Gauge("walpost_paused",
              "1 while an operator has paused the slot, or a polled table.",
@@ -173,6 +187,78 @@ void AddRetention(const RelayStatus& status, MetricsWriter& page) {
     sample.label = {{"table", table.table}};
     sample.gauge.value = static_cast<double>(table.kept_rows);
   }
+}
+
+void AddLag(const RelayStatus& status, MetricsWriter& page) {
+  if (status.lag) {
+    page.Gauge("walpost_lag_seconds",
+               "Age of the newest commit that was received, by the clock of "
+               "the server; 0 if the WAL is read to its end. Grows while "
+               "nothing is read.",
+               Seconds(*status.lag));
+  }
+  if (status.oldest_unpublished) {
+    page.Gauge("walpost_oldest_unpublished_seconds",
+               "Every event that was committed longer ago is in Kafka or set "
+               "aside.",
+               Seconds(*status.oldest_unpublished));
+  }
+}
+
+void AddBrokers(const RelayStatus& status, MetricsWriter& page) {
+  page.Gauge("walpost_brokers_connected",
+             "Brokers that the producer is connected to.",
+             static_cast<uint64_t>(status.brokers_connected));
+  if (status.brokers_heard_age) {
+    page.Gauge("walpost_brokers_heard_age_seconds",
+               "Seconds since a broker has answered.",
+               Seconds(*status.brokers_heard_age));
+  }
+}
+
+// Ages of the last looks at what changes beside the stream.
+void AddLooks(const RelayStatus& status, MetricsWriter& page) {
+  const auto add = [&page](const std::string& table,
+                           std::optional<std::chrono::milliseconds> age) {
+    if (!age) return;
+    ClientMetric& sample = page.Sample();
+    sample.label = {{"table", table}};
+    sample.gauge.value = Seconds(*age);
+  };
+  if (status.is_polling()) {
+    page.Family("walpost_table_report_age_seconds",
+                "Seconds since the pending rows of the table were counted.",
+                MetricType::Gauge);
+    for (const PolledTableReport& table : status.polled_tables) {
+      add(table.table, table.look_age);
+    }
+  }
+  if (status.retention.empty()) return;
+  page.Family("walpost_retention_pass_age_seconds",
+              "Seconds since a retention pass ended without an error.",
+              MetricType::Gauge);
+  for (const RetentionReport& table : status.retention) {
+    add(table.table, table.pass_age);
+  }
+}
+
+void AddNamedCounts(const RelayStatus& status, MetricsWriter& page) {
+  page.Family("walpost_table_records_total",
+              "Records of events handed to the producer by table, without the "
+              "initial snapshot; 100 tables by name, the rest as other.",
+              MetricType::Counter);
+  status.records_by_table.ForEach(
+      [&page](std::string_view table, uint64_t count) {
+        page.Count("table", table, count);
+      });
+  page.Family("walpost_topic_records_total",
+              "Records durable at the brokers by topic, since the producer "
+              "was made; 100 topics by name, the rest as other.",
+              MetricType::Counter);
+  status.records_by_topic.ForEach(
+      [&page](std::string_view topic, uint64_t count) {
+        page.Count("topic", topic, count);
+      });
 }
 
 void AddInFlight(const RelayStatus& status, MetricsWriter& page) {
@@ -352,6 +438,19 @@ void AddProcess(const ProcessUsage& usage, MetricsWriter& page) {
     page.Gauge("process_resident_memory_bytes", "Resident memory.",
                usage.resident_memory_bytes);
   }
+  if (usage.started_at) {
+    page.Gauge("process_start_time_seconds",
+               "Start of the process in seconds since 1970.",
+               Seconds(*usage.started_at));
+  }
+  if (usage.open_descriptors) {
+    page.Gauge("process_open_fds", "Open file descriptors.",
+               *usage.open_descriptors);
+  }
+  if (usage.max_descriptors > 0) {
+    page.Gauge("process_max_fds", "Limit of open file descriptors.",
+               usage.max_descriptors);
+  }
 }
 
 }  // namespace
@@ -368,7 +467,11 @@ std::string MetricsPage(const RelayStatus& status, const ProcessUsage& usage,
     AddUpdatedRows(status, page);
   }
   AddRetention(status, page);
+  AddLag(status, page);
+  AddBrokers(status, page);
+  AddLooks(status, page);
   AddInFlight(status, page);
+  AddNamedCounts(status, page);
   AddCounters(status, page);
   AddSetAside(status.counters, page);
   if (!status.is_polling()) AddParking(status.parking, page);

@@ -218,6 +218,8 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
   json.Add("server_wal_end", status.server_wal_end);
   AddStream(status, json);
   json.Add("lag_bytes", status.lag_bytes());
+  json.Add("lag_seconds", status.lag);
+  json.Add("oldest_unpublished_seconds", status.oldest_unpublished);
   json.Add("retained_wal_bytes", status.retained_wal_bytes);
   json.Add("wal_status", status.wal_status);
   json.Add("slot_report_age_seconds", status.slot_report_age);
@@ -238,6 +240,9 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
   json.Add("isolated_events", status.parking.isolated_events);
   json.Add("isolated_bytes", status.parking.isolated_bytes);
   json.Add("oldest_isolated_seconds", status.parking.oldest_isolated);
+  json.Add("brokers_connected",
+           static_cast<uint64_t>(status.brokers_connected));
+  json.Add("brokers_heard_age_seconds", status.brokers_heard_age);
   json.Add("in_flight_records", status.in_flight_records);
   json.Add("in_flight_bytes", status.in_flight_bytes);
   json.Add("max_in_flight_records", status.max_in_flight_records);

@@ -18,7 +18,9 @@ absl::Status WithoutDeadLetter(const absl::Status& reason,
 
 RecordSender::Outcome RecordSender::Send(const Event& event,
                                          Sequence sequence) {
-  return Produce(builder_->Build(event, timeline_), sequence);
+  Outcome outcome = Produce(builder_->Build(event, timeline_), sequence);
+  sent_by_source_[event.source] += outcome.verdict == SendOutcome::kSent;
+  return outcome;
 }
 
 RecordSender::Outcome RecordSender::SendDeadLetter(const Event& event,

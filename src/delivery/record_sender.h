@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "delivery/delivery_counters.h"
@@ -39,7 +40,8 @@ class RecordSender {
                DeliveryCounters& counters)
       : builder_(std::move(builder)),
         ordering_(ordering),
-        counters_(counters) {}
+        counters_(counters),
+        sent_by_source_(builder_->routes().size()) {}
   RecordSender(const RecordSender&) = delete;
   RecordSender& operator=(const RecordSender&) = delete;
 
@@ -50,6 +52,10 @@ class RecordSender {
   // Timeline of the server, for the position header.
   void SetTimeline(uint32_t timeline) { timeline_ = timeline; }
   const RecordBuilder& builder() const { return *builder_; }
+  // Records that were sent, without dead letters, by Event::source.
+  const std::vector<uint64_t>& sent_by_source() const {
+    return sent_by_source_;
+  }
 
   // Requires a sink. If the verdict is kSent, the sink will report `sequence`.
   Outcome Send(const Event& event, Sequence sequence);
@@ -66,6 +72,7 @@ class RecordSender {
   std::unique_ptr<RecordBuilder> builder_;
   const Ordering ordering_;
   DeliveryCounters& counters_;
+  std::vector<uint64_t> sent_by_source_;
   RecordSink* sink_ = nullptr;
   uint32_t timeline_ = 0;
 };

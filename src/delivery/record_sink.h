@@ -28,6 +28,7 @@
 #include "absl/status/statusor.h"
 #include "base/time.h"
 #include "delivery/acknowledgement_window.h"
+#include "delivery/named_counts.h"
 #include "outbox/record.h"
 
 namespace walpost {
@@ -98,6 +99,8 @@ struct SinkHealth {
   MonotonicTime heard_at{};
   // Why no broker is reachable, and what to check; or empty.
   std::string trouble;
+  // That is because of a password, a token or a certificate.
+  bool rejects_credentials = false;
   // A topic unknown to the brokers that records wait for; or empty.
   std::string missing_topic;
   // Why the brokers would not create it, in their words; or empty.
@@ -167,6 +170,9 @@ class Sink : public RecordSink {
   virtual void Close(MonotonicTime deadline, std::function<void()> closed) = 0;
 
   virtual SinkHealth Health() = 0;
+  // Acknowledged records by topic, in the order in which the topics came up. A
+  // later sink may begin again from 0.
+  virtual NamedCounts AcknowledgedByTopic() const { return {}; }
   virtual SinkCapabilities capabilities() const = 0;
   // nullptr: it has none. Valid as long as the sink.
   virtual SinkTransactions* transactions() { return nullptr; }

@@ -24,6 +24,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "delivery/acknowledgement_window.h"
@@ -215,6 +216,9 @@ class Sender final : public SinkListener {
   const std::optional<absl::Status>& held() const { return held_; }
 
   const DeliveryCounters& counters() const { return counters_; }
+  const std::vector<uint64_t>& sent_by_source() const {
+    return record_sender_.sent_by_source();
+  }
   // From commit to acknowledgement.
   const LatencyHistogram& latency() const { return latency_; }
 

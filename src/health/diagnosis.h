@@ -9,11 +9,18 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "health/relay_signs.h"
 #include "health/relay_status.h"
 
 namespace walpost {
+
+// What a relay can be held up by, or may soon be (Diagnosis::causes).
+inline constexpr std::string_view kCauses[] = {
+    "slot",  "publication", "event", "pause",      "postgres",
+    "kafka", "checkpoint",  "wal",   "credentials"};
 
 struct Diagnosis {
   static constexpr size_t kMaxAlso = 2;
@@ -23,6 +30,9 @@ struct Diagnosis {
   std::string reason;
   // The reason as one word, if it has one (base/reason_code.h).
   std::string code = {};
+  // All that hold now, whichever is the reason; some of kCauses. Credentials
+  // that were rejected are named besides the server that has done so.
+  std::vector<std::string_view> causes = {};
 };
 
 Diagnosis Diagnose(const RelaySigns& signs);

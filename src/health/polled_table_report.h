@@ -16,6 +16,8 @@ struct PolledTableReport {
   // Age of the first pending row, by the table's clock if it has one; nullopt:
   // nothing is pending.
   std::optional<std::chrono::milliseconds> oldest_pending;
+  // Since the last look; nullopt: there was none.
+  std::optional<std::chrono::milliseconds> look_age = {};
 };
 
 }  // namespace walpost

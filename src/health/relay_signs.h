@@ -64,6 +64,7 @@ struct RelaySigns {
   std::chrono::milliseconds brokers_unreachable_for{0};
   bool brokers_are_connected = false;  // but silent, if unreachable
   std::string broker_trouble;  // why they are unreachable, and the remedy
+  bool brokers_reject_credentials = false;          // that is why
   std::chrono::milliseconds unacknowledged_for{0};  // the oldest in flight
   std::string unknown_topic;  // unknown to the brokers; or empty
   std::string topic_refusal;  // why they would not create it; or empty

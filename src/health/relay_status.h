@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/lsn.h"
@@ -17,6 +18,7 @@
 #include "delivery/blocked_event.h"
 #include "delivery/delivery_counters.h"
 #include "delivery/latency_histogram.h"
+#include "delivery/named_counts.h"
 #include "health/parking_report.h"
 #include "health/polled_table_report.h"
 #include "health/retention_report.h"
@@ -52,6 +54,7 @@ struct RelayStatus {
   std::string reason;
   std::chrono::seconds in_state_for{0};
   std::string reason_code;               // of the reason, if it has one
+  std::vector<std::string_view> causes;  // Diagnosis::causes
   std::optional<BlockedEvent> stoppage;  // the event that stops the flow
 
   std::optional<PauseRecord> pause;  // on record; nullopt: not paused
@@ -76,6 +79,15 @@ struct RelayStatus {
   uint64_t wal_budget_bytes = 0;  // WalBudget; 0: not known yet
   std::optional<std::chrono::seconds> wal_budget_time_left;
 
+  // ReadLag.
+  std::optional<std::chrono::microseconds> lag;
+  // Every event that was committed longer ago than this is in Kafka, or set
+  // aside; nullopt: not known.
+  std::optional<std::chrono::microseconds> oldest_unpublished;
+
+  size_t brokers_connected = 0;
+  std::optional<std::chrono::milliseconds> brokers_heard_age;
+
   std::optional<std::string> checkpoint_store;  // nullopt: none
   Checkpoint checkpoint;                        // as last stored
   Lsn restart_lsn;  // where a restart would read from
@@ -98,7 +110,9 @@ struct RelayStatus {
   uint64_t max_topics = 0;
 
   DeliveryCounters counters;
-  LatencyHistogram latency;  // from commit to acknowledgement
+  NamedCounts records_by_table;  // handed to the producer
+  NamedCounts records_by_topic;  // acknowledged
+  LatencyHistogram latency;      // from commit to acknowledgement
   // With delivery.guarantee: exactly_once.
   std::optional<TransactionReport> transactions;
   uint64_t reconnects = 0;  // to Postgres, after the first connect

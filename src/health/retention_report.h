@@ -2,7 +2,9 @@
 // what the last pass kept.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace walpost {
@@ -14,6 +16,8 @@ struct RetentionReport {
   // Old rows that the last pass kept: not sent, or without proof that they
   // were.
   uint64_t kept_rows = 0;
+  // Since a pass ended without an error; nullopt: none has.
+  std::optional<std::chrono::milliseconds> pass_age = {};
 };
 
 }  // namespace walpost

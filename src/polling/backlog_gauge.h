@@ -31,6 +31,7 @@ class BacklogGauge {
   void OnReading(const Reading& reading, MonotonicTime now) {
     if (reading.first != first_) first_since_ = now;
     first_ = reading.first;
+    read_at_ = now;
     report_.pending = reading.pending;
     report_.failed = reading.failed;
     report_.oldest_pending.reset();
@@ -41,11 +42,21 @@ class BacklogGauge {
   }
 
   const PolledTableReport& report() const { return report_; }
+  // The same, with the age of the last reading.
+  PolledTableReport ReportAt(MonotonicTime now) const {
+    PolledTableReport report = report_;
+    if (read_at_) {
+      report.look_age = std::chrono::duration_cast<std::chrono::milliseconds>(
+          now - *read_at_);
+    }
+    return report;
+  }
 
  private:
   PolledTableReport report_;
   std::optional<std::string> first_;
   MonotonicTime first_since_{};
+  std::optional<MonotonicTime> read_at_;
 };
 
 }  // namespace walpost

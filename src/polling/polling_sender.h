@@ -99,6 +99,9 @@ class PollingSender final : public SinkListener {
   // Time when the oldest record in flight was sent.
   std::optional<WallTime> oldest() const;
   const DeliveryCounters& counters() const { return counters_; }
+  const std::vector<uint64_t>& sent_by_source() const {
+    return record_sender_.sent_by_source();
+  }
   const LatencyHistogram& latency() const { return latency_; }
 
  private:

@@ -66,6 +66,9 @@ class TablePoller {
   // first time.
   absl::Status trouble() const;
   const PolledTableReport& report() const { return gauge_.report(); }
+  PolledTableReport ReportAt(MonotonicTime now) const {
+    return gauge_.ReportAt(now);
+  }
   // An operator has paused the table; nullopt: no.
   std::optional<PauseRecord> pause() const { return pause_gate_.pause(); }
   uint64_t sessions() const { return sessions_; }

@@ -59,6 +59,7 @@ void WalStream::Begin(Start start, MonotonicTime now, BootTime boot_now) {
   step_is_held_ = false;
   since_receive_ = {};
   server_wal_end_ = Lsn();
+  server_clock_.Reset();
   reached_end_ = false;
   new_table_.clear();
   is_abandoned_ = false;
@@ -140,6 +141,7 @@ absl::StatusOr<WalStream::Next> WalStream::TakeSome(FrameSource& source) {
 void WalStream::NoteReceived(MonotonicTime now) {
   const ReadPacer::Taken got = std::exchange(since_receive_, {});
   silence_.OnFrames(got.messages, now);
+  server_clock_.OnSent(sent_, now);
   pause_ = pacer_.PauseAfter(got, now);
 }
 
@@ -164,6 +166,7 @@ absl::Status WalStream::HandleFrame(std::string_view bytes) {
   WALPOST_ASSIGN_OR_RETURN(const pgoutput::ServerFrame frame,
                            pgoutput::DecodeServerFrame(bytes));
   if (const auto* data = std::get_if<pgoutput::XLogData>(&frame)) {
+    sent_ = data->send_time;
     return HandleMessage(*data);
   }
   HandleKeepalive(std::get<pgoutput::PrimaryKeepalive>(frame));
@@ -171,6 +174,7 @@ absl::Status WalStream::HandleFrame(std::string_view bytes) {
 }
 
 void WalStream::HandleKeepalive(const pgoutput::PrimaryKeepalive& keepalive) {
+  sent_ = keepalive.send_time;
   server_wal_end_ = std::max(server_wal_end_, keepalive.wal_end);
   if (keepalive.reply_requested) feedback_.OnReplyRequested();
   if (assembler_->in_transaction()) return;

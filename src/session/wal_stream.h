@@ -37,6 +37,7 @@
 #include "session/inactivity_timeout.h"
 #include "session/process_suspend_detector.h"
 #include "session/read_pacer.h"
+#include "session/server_clock.h"
 #include "session/standby_wait.h"
 
 namespace walpost {
@@ -122,6 +123,7 @@ class WalStream {
   const std::string& new_table() const { return new_table_; }
   // The newest WAL position that the server has reported.
   Lsn server_wal_end() const { return server_wal_end_; }
+  const ServerClock& server_clock() const { return server_clock_; }
   const StandbyWait& standby_hold() const { return standby_wait_; }
   // How long the server has not answered; zero between connections.
   std::chrono::milliseconds silence(MonotonicTime now) const;
@@ -163,6 +165,8 @@ class WalStream {
   Lsn slot_;
   Lsn end_;
   Lsn server_wal_end_;
+  WallTime sent_;  // the newest frame, by the server
+  ServerClock server_clock_;
   Step step_;
   bool step_is_held_ = false;  // the consumer has not taken step_ yet
   ReadPacer::Taken since_receive_;

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -22,7 +24,10 @@ using ::testing::StartsWith;
 
 ProcessUsage SomeUsage() {
   return {.resident_memory_bytes = 14'680'064,
-          .cpu = std::chrono::microseconds(2'500'000)};
+          .cpu = std::chrono::microseconds(2'500'000),
+          .started_at = std::chrono::milliseconds(1'700'000'000'250),
+          .open_descriptors = 31,
+          .max_descriptors = 1024};
 }
 
 std::string SomePage() {
@@ -196,6 +201,10 @@ TEST(MetricsPageTest, LeavesOutWhatIsNotKnown) {
   EXPECT_THAT(page, Not(HasSubstr("walpost_retained_wal_bytes")));
   EXPECT_THAT(page, Not(HasSubstr("walpost_wal_status")));
   EXPECT_THAT(page, Not(HasSubstr("process_resident_memory_bytes")));
+  EXPECT_THAT(page, Not(HasSubstr("process_open_fds")));
+  EXPECT_THAT(page, Not(HasSubstr("process_start_time_seconds")));
+  EXPECT_THAT(page, Not(HasSubstr("walpost_lag_seconds")));
+  EXPECT_THAT(page, Not(HasSubstr("walpost_oldest_unpublished_seconds")));
 }
 
 TEST(MetricsPageTest, ShowsWhatRunsAndWhereItReads) {
@@ -209,7 +218,49 @@ TEST(MetricsPageTest, ShowsWhatRunsAndWhereItReads) {
 TEST(MetricsPageTest, ShowsTheProcessByItsUsualNames) {
   EXPECT_THAT(Samples(SomePage()),
               IsSupersetOf({"process_cpu_seconds_total 2.5",
-                            "process_resident_memory_bytes 14680064"}));
+                            "process_resident_memory_bytes 14680064",
+                            "process_start_time_seconds 1700000000.25",
+                            "process_open_fds 31", "process_max_fds 1024"}));
+}
+
+TEST(MetricsPageTest, ShowsHowFarBehindItIsInTime) {
+  EXPECT_THAT(Samples(SomePage()),
+              IsSupersetOf({"walpost_lag_seconds 3.25",
+                            "walpost_oldest_unpublished_seconds 4.5",
+                            "walpost_brokers_connected 21",
+                            "walpost_brokers_heard_age_seconds 2.75"}));
+}
+
+TEST(MetricsPageTest, ShowsRecordsByTableAndByTopic) {
+  EXPECT_THAT(
+      Samples(SomePage()),
+      IsSupersetOf({"walpost_table_records_total{table=\"public.outbox\"} 71",
+                    "walpost_table_records_total{table=\"public.events\"} 72",
+                    "walpost_topic_records_total{topic=\"orders\"} 73"}));
+}
+
+TEST(MetricsPageTest, ShowsEachCause) {
+  RelayStatus status = SomeStatus();
+  status.causes = {"kafka", "credentials"};
+  EXPECT_THAT(Samples(MetricsPage(status, SomeUsage(), "1.2.3")),
+              IsSupersetOf({"walpost_cause{cause=\"kafka\"} 1",
+                            "walpost_cause{cause=\"credentials\"} 1",
+                            "walpost_cause{cause=\"postgres\"} 0"}));
+}
+
+TEST(MetricsPageTest, ShowsTheAgesOfLooks) {
+  using std::chrono::milliseconds;
+  RelayStatus status = SomeStatus();
+  status.polled_tables = {{"public.a", 7, 2, std::nullopt, milliseconds(1250)},
+                          {"public.b", 0, 0, std::nullopt}};
+  status.retention = {{"public.a", 7, 2, 5, milliseconds(2500)}};
+  const std::string page = MetricsPage(status, SomeUsage(), "1.2.3");
+  EXPECT_THAT(
+      Samples(page),
+      IsSupersetOf(
+          {"walpost_table_report_age_seconds{table=\"public.a\"} 1.25",
+           "walpost_retention_pass_age_seconds{table=\"public.a\"} 2.5"}));
+  EXPECT_THAT(page, Not(HasSubstr("report_age_seconds{table=\"public.b\"}")));
 }
 
 TEST(MetricsPageTest, EscapesLabels) {
@@ -293,6 +344,17 @@ TEST(ProcessUsageTest, IsThatOfThisProcess) {
   EXPECT_GT(usage.resident_memory_bytes, 1u << 20);
   EXPECT_LT(usage.resident_memory_bytes, uint64_t{1} << 40);
   EXPECT_GT(usage.cpu.count(), 0);
+  ASSERT_TRUE(usage.started_at.has_value());
+  const auto age =
+      std::chrono::system_clock::now().time_since_epoch() - *usage.started_at;
+  EXPECT_GT(age, -std::chrono::seconds(2));
+  EXPECT_LT(age, std::chrono::hours(1));
+  ASSERT_TRUE(usage.open_descriptors.has_value());
+  const uint64_t before = *usage.open_descriptors;
+  const int more = dup(STDERR_FILENO);
+  EXPECT_EQ(ReadProcessUsage().open_descriptors, before + 1);
+  close(more);
+  EXPECT_GE(usage.max_descriptors, before);
 }
 
 }  // namespace

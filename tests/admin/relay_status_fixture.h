@@ -22,6 +22,13 @@ inline RelayStatus SomeStatus() {
   status.retained_wal_bytes = 33'554'432;
   status.wal_status = "extended";
   status.slot_report_age = std::chrono::milliseconds(1500);
+  status.lag = std::chrono::microseconds(3'250'000);
+  status.oldest_unpublished = std::chrono::microseconds(4'500'000);
+  status.brokers_connected = 21;
+  status.brokers_heard_age = std::chrono::milliseconds(2750);
+  status.records_by_table.Add("public.outbox", 71);
+  status.records_by_table.Add("public.events", 72);
+  status.records_by_topic.Add("orders", 73);
   status.checkpoint_store = "file x";
   status.checkpoint.confirmed = Lsn(0x16'B374'D840);
   status.checkpoint.position = {Lsn(0x16'B374'D838), 2};

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 
 #include "outbox/numbering.h"
@@ -87,6 +88,32 @@ TEST_F(RelayTest, P2AnEventIsConfirmedWhenKafkaHasIt) {
   EXPECT_EQ(status.counters.acknowledged, 1u);
   EXPECT_EQ(status.reconnects, 0u);
   EXPECT_EQ(status.stoppage, std::nullopt);
+}
+
+TEST_F(RelayTest, ShowsHowFarBehindItIsAndWhatItHasSent) {
+  server_.Stream(Transaction(0x400, "order"));
+  Start();
+  RunUntil([this] { return server_.confirmed() == 0x410; });
+  RunUntil([this] { return relay_->Status().server_wal_end == Lsn(0x500); });
+  const RelayStatus status = relay_->Status();
+  using Counts = std::map<std::string, uint64_t>;
+  const auto all = [](const NamedCounts& counts) {
+    Counts found;
+    counts.ForEach([&found](std::string_view name, uint64_t count) {
+      found.emplace(name, count);
+    });
+    return found;
+  };
+  EXPECT_EQ(all(status.records_by_table), (Counts{{"messages", 1}}));
+  EXPECT_EQ(all(status.records_by_topic), (Counts{{"t.order", 1}}));
+  RunUntil([this] { return relay_->Status().brokers_connected == 1; });
+  EXPECT_LT(status.brokers_heard_age, std::chrono::minutes(1));
+  // The server has WAL that it does not send.
+  ASSERT_TRUE(status.lag.has_value());
+  ASSERT_TRUE(status.oldest_unpublished.has_value());
+  EXPECT_GE(*status.oldest_unpublished, *status.lag);
+  RunUntil([this, &status] { return relay_->Status().lag > status.lag; });
+  EXPECT_GT(relay_->Status().lag, status.lag);
 }
 
 TEST_F(RelayTest, P10ShutdownEndsInOrder) {

@@ -54,6 +54,10 @@ class SenderSetAsideTest : public SenderFixture {
     return topics;
   }
 
+  static std::vector<uint64_t> Counts(uint64_t of_table) {
+    return {of_table, 0};  // and of the logical messages
+  }
+
   void AcknowledgeAll(MemorySink& sink) {
     for (const MemorySink::Accepted& record : sink.accepted()) {
       sender_.OnAcknowledged(record.sequence, WallTime());
@@ -75,6 +79,17 @@ class SenderSetAsideTest : public SenderFixture {
   ErrorActions actions_;
   std::vector<DivertedEvent> said_;
 };
+
+TEST_F(SenderSetAsideTest, CountsRecordsByTheirSourceWithoutDeadLetters) {
+  OfferEvent(At(1));
+  OfferEvent(At(2));
+  OfferEvent(At(3), "a b");
+  EXPECT_EQ(TopicsOf(sink_), (Topics{"t.order", "t.order", "dead"}));
+  EXPECT_EQ(sender_.sent_by_source(), Counts(2));
+  sink_.AnswerWith(absl::ResourceExhaustedError("full"));
+  OfferEvent(At(4));
+  EXPECT_EQ(sender_.sent_by_source(), Counts(2));
+}
 
 TEST_F(SenderSetAsideTest, ADeadLetterTakesTheEventsPlace) {
   EXPECT_EQ(OfferEvent(At(100, 1)), Offer::kAccepted);

@@ -82,6 +82,8 @@ _BLOCKS = {
         "test_prune",
     ("docs/retention.md", "public.outbox: Kafka has deleted"):
         "test_kafka_deletes",
+    ("docs/runbook.md", "walpost status"):
+        "test_monitoring",
     ("docs/operations.md", "walpost pause -c"): "test_pause_and_resume",
     ("docs/security.md", "postgres:\n  conninfo: >-\n    host=db"):
         "test_secured_postgres",

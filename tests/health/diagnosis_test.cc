@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/reason_code.h"
+#include "base/sqlstate.h"
 
 namespace walpost {
 namespace {
@@ -267,6 +270,56 @@ TEST(DiagnosisTest, ASlotThatIsSoonLostIsAtRisk) {
   signs.retained_wal_bytes = uint64_t{900} << 20;
   signs.wal_budget_bytes = uint64_t{1000} << 20;
   ExpectState(signs, RelayState::kAtRisk, "keeps 900 MiB of WAL for slot ");
+}
+
+TEST(DiagnosisTest, NamesEachCauseThatHolds) {
+  using ::testing::ElementsAre;
+  using ::testing::IsEmpty;
+  RelaySigns signs = Healthy();
+  EXPECT_THAT(Diagnose(signs).causes, IsEmpty());
+  signs.brokers_unreachable_for = seconds(9);
+  EXPECT_THAT(Diagnose(signs).causes, ElementsAre("kafka"));
+  signs.trouble = absl::UnavailableError("connection refused");
+  EXPECT_THAT(Diagnose(signs).causes, ElementsAre("kafka", "postgres"));
+  signs.gap = Gap{"slot_lost", "the slot is lost"};
+  EXPECT_THAT(Diagnose(signs).causes, ElementsAre("kafka", "postgres", "slot"));
+  for (const std::string_view cause : Diagnose(signs).causes) {
+    EXPECT_NE(std::ranges::find(kCauses, cause), std::end(kCauses)) << cause;
+  }
+}
+
+TEST(DiagnosisTest, AGapIsOneCauseThoughTheStreamFailsBecauseOfIt) {
+  RelaySigns signs = Healthy();
+  signs.gap = Gap{"slot_missing", "the slot is missing"};
+  signs.trouble = StatusOfGap(*signs.gap);
+  EXPECT_THAT(Diagnose(signs).causes, ::testing::ElementsAre("slot"));
+}
+
+TEST(DiagnosisTest, AStartAndAStandbyHaveNoCause) {
+  RelaySigns signs = Healthy();
+  signs.is_streaming = false;
+  EXPECT_THAT(Diagnose(signs).causes, ::testing::IsEmpty());
+  signs.trouble =
+      WithSqlstate(absl::UnavailableError("in use"), kSqlstateObjectInUse);
+  signs.slot_is_in_use = true;
+  ExpectState(signs, RelayState::kStandby, "in use by another walpost");
+  EXPECT_THAT(Diagnose(signs).causes, ::testing::IsEmpty());
+}
+
+TEST(DiagnosisTest, NamesCredentialsBesidesTheServerThatRejectsThem) {
+  using ::testing::ElementsAre;
+  RelaySigns signs = Healthy();
+  signs.trouble =
+      WithSqlstate(absl::FailedPreconditionError("password"), "28P01");
+  EXPECT_THAT(Diagnose(signs).causes, ElementsAre("credentials", "postgres"));
+  signs.trouble =
+      absl::UnavailableError("SSL error: certificate verify failed");
+  EXPECT_THAT(Diagnose(signs).causes, ElementsAre("credentials", "postgres"));
+  signs = Healthy();
+  signs.brokers_reject_credentials = true;  // of one broker of several
+  EXPECT_THAT(Diagnose(signs).causes, ::testing::IsEmpty());
+  signs.brokers_unreachable_for = seconds(9);
+  EXPECT_THAT(Diagnose(signs).causes, ElementsAre("credentials", "kafka"));
 }
 
 }  // namespace

@@ -21,6 +21,30 @@ TEST(ConnectionDiagnosisTest, NamesTheCauseAndTheSettings) {
   EXPECT_THAT(trouble.text(), Not(HasSubstr("suppressed")));
 }
 
+TEST(ConnectionDiagnosisTest, TellsPasswordsAndCertificatesFromTheRest) {
+  const auto is_of_credentials = [](rd_kafka_resp_err_t code,
+                                    std::string_view text) {
+    ConnectionDiagnosis trouble;
+    trouble.Note(code, text);
+    return trouble.is_of_credentials();
+  };
+  EXPECT_TRUE(is_of_credentials(RD_KAFKA_RESP_ERR__AUTHENTICATION,
+                                "sasl_ssl://host:9093/bootstrap: SASL "
+                                "authentication error: invalid credentials"));
+  EXPECT_TRUE(is_of_credentials(
+      RD_KAFKA_RESP_ERR__SSL,
+      "ssl://host:9093/bootstrap: SSL handshake failed: "
+      "error:0A000086:SSL routines::certificate verify failed"));
+  EXPECT_FALSE(is_of_credentials(
+      RD_KAFKA_RESP_ERR__TRANSPORT,
+      "host:9092/bootstrap: Connect to ipv4#127.0.0.1:9092 failed: "
+      "Connection refused"));
+  ConnectionDiagnosis trouble;
+  trouble.Note(RD_KAFKA_RESP_ERR__AUTHENTICATION, "invalid credentials");
+  trouble.OnUp({1});
+  EXPECT_FALSE(trouble.is_of_credentials());
+}
+
 TEST(ConnectionDiagnosisTest, QuotesNoPieceOfATokenConfiguration) {
   for (const char* text :
        {"Unrecognized sasl.oauthbearer.config beginning at: pass=s3cret",

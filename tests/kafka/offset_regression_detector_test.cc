@@ -64,5 +64,26 @@ TEST(OffsetRegressionDetectorTest, NamesTheTopicsWithAcknowledgedRecords) {
   EXPECT_THAT(watch.Acknowledged(), ::testing::ElementsAre("orders"));
 }
 
+TEST(OffsetRegressionDetectorTest, CountsAcknowledgementsByTopic) {
+  OffsetRegressionDetector offsets;
+  PartitionOffsets& payments = offsets.Of("payments");
+  offsets.Of("orders").Advance(2, 41);
+  offsets.Of("orders").Advance(2, 41);  // not a new one
+  offsets.Of("orders").Advance(0, 7);
+  PartitionOffsets elsewhere;
+  elsewhere.Advance(0, 1);
+  payments.Add(elsewhere);
+  std::vector<std::pair<std::string, uint64_t>> counts;
+  offsets.Counts().ForEach([&counts](std::string_view topic, uint64_t count) {
+    counts.emplace_back(topic, count);
+  });
+  EXPECT_EQ(counts, (std::vector<std::pair<std::string, uint64_t>>{
+                        {"payments", 0}, {"orders", 2}}));
+  offsets.Forget();
+  offsets.Counts().ForEach([](std::string_view topic, uint64_t) {
+    ADD_FAILURE() << topic << " was forgotten";
+  });
+}
+
 }  // namespace
 }  // namespace walpost

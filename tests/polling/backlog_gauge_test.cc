@@ -19,6 +19,13 @@ TEST(BacklogGaugeTest, TellsWhatWasRead) {
   EXPECT_EQ(gauge.report().oldest_pending, milliseconds(1500));
 }
 
+TEST(BacklogGaugeTest, TellsHowLongAgoItWasRead) {
+  BacklogGauge gauge("t");
+  EXPECT_EQ(gauge.ReportAt(kNow).look_age, std::nullopt);
+  gauge.OnReading({}, kNow);
+  EXPECT_EQ(gauge.ReportAt(kNow + seconds(3)).look_age, seconds(3));
+}
+
 TEST(BacklogGaugeTest, NothingPendingHasNoAge) {
   BacklogGauge gauge("t");
   gauge.OnReading({1, 0, "a", milliseconds(1500)}, kNow);

@@ -330,6 +330,25 @@ TEST_F(WalStreamTest, AKeepaliveAtTheEndReachesItOutsideOfATransaction) {
   EXPECT_EQ(*Take(), Next::kEnd);
 }
 
+TEST_F(WalStreamTest, KnowsTheClockOfTheServerFromWhatItSends) {
+  constexpr int64_t kSentMicros = 5'000'000;
+  frames_.frames.push_back(
+      testing::KeepaliveFrame(Lsn(0x200), kSentMicros, false));
+  ASSERT_TRUE(Take().ok());
+  const ServerClock& clock = stream_.server_clock();
+  EXPECT_EQ(clock.Now(frames_.now + seconds(2)),
+            FromPostgresMicros(kSentMicros) + seconds(2));
+  EXPECT_EQ(clock.heard_at(), frames_.now);
+  Pass(seconds(1));
+  frames_.frames.push_back(testing::XLogDataFrame(
+      Lsn(1), 2 * kSentMicros, testing::BeginMessage(Lsn(0x300))));
+  ASSERT_TRUE(Take().ok());
+  EXPECT_EQ(clock.Now(frames_.now), FromPostgresMicros(2 * kSentMicros));
+  stream_.End();
+  Begin();
+  EXPECT_EQ(clock.Now(frames_.now), std::nullopt);
+}
+
 // ---- Feedback.
 
 TEST_F(WalStreamTest, TellsAtOnceWhereTheSlotStands) {

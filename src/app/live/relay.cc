@@ -110,6 +110,7 @@ Relay::Relay(asio::any_io_executor executor, const Config& config,
       wal_budget_(config.postgres.wal_budget_bytes),
       state_log_(Clock::now()),
       oldest_wait_(Clock::now()),
+      read_lag_(Clock::now()),
       brokers_seen_at_(Clock::now()),
       progress_log_(Clock::now()) {
   if (before.has_streamed) session_.Continue();
@@ -176,6 +177,8 @@ absl::Status Relay::StartSink() {
   if (session_.TakeReset()) {
     knowledge_->Forget();
     oldest_wait_.StartOver();
+    oldest_unpublished_.StartOver();
+    read_lag_.StartOver(Clock::now());
   }
   if (batcher_) {
     sinks_.SetTransactionalId(RelayTransactionalId(

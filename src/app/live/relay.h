@@ -40,7 +40,9 @@
 #include "delivery/transaction_batcher.h"
 #include "delivery/wal_progress.h"
 #include "health/diagnosis.h"
+#include "health/oldest_unpublished.h"
 #include "health/oldest_wait.h"
+#include "health/read_lag.h"
 #include "health/relay_status.h"
 #include "health/transaction_report.h"
 #include "health/wal_budget.h"
@@ -125,6 +127,9 @@ class Relay {
   void LeaveOldPrimary(uint32_t timeline);
   void NoteRetainedWal(const SlotReport& report);
   void NoteAcknowledgements();
+  void NoteReading();
+  Lsn server_wal_end() const;
+  void AddLag(RelayStatus& status) const;
   RelaySigns Signs() const;
   std::string Awaited() const;
 
@@ -169,6 +174,8 @@ class Relay {
   StateLog state_log_;
   uint64_t acknowledged_before_ = 0;
   OldestWait oldest_wait_;
+  OldestUnpublished oldest_unpublished_;
+  ReadLag read_lag_;
   MonotonicTime brokers_seen_at_;
   // The stream is ours, and nothing is read from it yet.
   bool is_fencing_ = false;

@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "app/live/relay.h"
+#include "app/process/records_by_table.h"
 #include "base/sqlstate.h"
 
 namespace walpost {
@@ -63,6 +64,7 @@ RelaySigns Relay::Signs() const {
   signs.topic_refusal = kafka.topic_refusal;
   signs.brokers_are_connected = kafka.brokers_up > 0;
   signs.broker_trouble = kafka.trouble;
+  signs.brokers_reject_credentials = kafka.rejects_credentials;
   if (kafka.hidden_since) {
     signs.hidden_for = since(*kafka.hidden_since);
     const bool may_end = signs.hidden_for <= config_.transactions.timeout;
@@ -88,6 +90,30 @@ std::string Relay::Awaited() const {
   return "Postgres, which looks for rows that are older than the slot";
 }
 
+Lsn Relay::server_wal_end() const {
+  const Lsn by_stream = stream_.server_wal_end();
+  return slot_report_ ? std::max(by_stream, slot_report_->server_wal_end)
+                      : by_stream;
+}
+
+// Requires the positions of the status.
+void Relay::AddLag(RelayStatus& status) const {
+  using std::chrono::microseconds;
+  if (!status.has_stream()) return;
+  const MonotonicTime now = Clock::now();
+  std::optional<microseconds> newest_age;
+  if (sender_.counters().events > 0) {
+    newest_age = stream_.server_clock().Now(now).value_or(WallNow()) -
+                 sender_.window().newest().commit_time;
+  }
+  status.lag = read_lag_.Length(now, newest_age);
+  status.oldest_unpublished = status.lag;
+  if (const auto oldest = oldest_unpublished_.commit_time()) {
+    status.oldest_unpublished =
+        std::max<microseconds>(*status.lag, WallNow() - *oldest);
+  }
+}
+
 RelayStatus Relay::Status() const {
   RelayStatus status;
   status.stoppage = sender_.known_stoppage();
@@ -103,10 +129,8 @@ RelayStatus Relay::Status() const {
   status.timeline = continuity_.timeline();
   status.numbering = numbering_;
   status.server_version = source_.server_version();
-  status.server_wal_end = stream_.server_wal_end();
+  status.server_wal_end = server_wal_end();
   if (slot_report_) {
-    status.server_wal_end =
-        std::max(status.server_wal_end, slot_report_->server_wal_end);
     status.retained_wal_bytes = wal_budget_.retained_bytes();
     status.updated_rows = slot_report_->updated_rows;
     if (slot_report_->has_slot) status.wal_status = slot_report_->wal_status;
@@ -129,12 +153,19 @@ RelayStatus Relay::Status() const {
   if (const InFlightRecord* oldest = window.oldest()) {
     status.oldest_in_flight = WallNow() - oldest->commit_time;
   }
+  AddLag(status);
   const SinkHealth sink = sinks_.Health();
+  status.brokers_connected = sink.brokers_up;
+  status.brokers_heard_age =
+      std::chrono::duration_cast<milliseconds>(Clock::now() - brokers_seen_at_);
   status.topics = sink.topics;
   status.max_topics = sink.max_topics;
   status.parking = parking_.report();
   status.counters = sender_.counters();
   status.counters += snapshot_.counters();
+  status.records_by_table =
+      RecordsByTable(sender_.builder().routes(), sender_.sent_by_source());
+  status.records_by_topic = sinks_.AcknowledgedByTopic();
   status.latency = sender_.latency();
   if (batcher_) {
     status.transactions = transactions_;

@@ -127,6 +127,7 @@ void Relay::WarnOfRepeats() const {
 asio::awaitable<void> Relay::Watch() {
   while (!ended_) {
     NoteAcknowledgements();
+    NoteReading();
     CheckKafka();
     // Before the retry, because that clears the reason of held records.
     state_log_.Update(Diagnose(Signs()), Clock::now());
@@ -212,7 +213,16 @@ void Relay::NoteAcknowledgements() {
   }
   oldest_wait_.Look(sender_.window().oldest(), progress_.settled_through(),
                     Clock::now());
+  oldest_unpublished_.Look(sender_.window().oldest(),
+                           progress_.settled_through());
   acknowledged_before_ = acknowledged;
+}
+
+// The end of the WAL is known from the stream, or from the session beside it.
+void Relay::NoteReading() {
+  read_lag_.Look(progress_.received(), server_wal_end(),
+                 std::max(stream_.server_clock().heard_at(),
+                          monitor_session_.reported_at()));
 }
 
 }  // namespace walpost

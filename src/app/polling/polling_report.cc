@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "app/polling/polling_relay.h"
+#include "app/process/records_by_table.h"
 
 namespace walpost {
 
@@ -65,6 +66,7 @@ RelaySigns PollingRelay::Signs() const {
   signs.topic_refusal = kafka.topic_refusal;
   signs.brokers_are_connected = kafka.brokers_up > 0;
   signs.broker_trouble = kafka.trouble;
+  signs.brokers_reject_credentials = kafka.rejects_credentials;
   return signs;
 }
 
@@ -89,16 +91,29 @@ RelayStatus PollingRelay::Status() const {
   if (const auto oldest = polling_sender_.oldest()) {
     status.oldest_in_flight = WallNow() - *oldest;
   }
+  status.oldest_unpublished =
+      std::max(status.oldest_in_flight, std::chrono::microseconds(0));
   const SinkHealth sink = sinks_.Health();
+  status.brokers_connected = sink.brokers_up;
+  status.brokers_heard_age =
+      std::chrono::duration_cast<milliseconds>(Clock::now() - brokers_seen_at_);
   status.topics = sink.topics;
   status.max_topics = sink.max_topics;
   status.counters = polling_sender_.counters();
   status.counters.rewinds = rewinds_;
+  status.records_by_table = RecordsByTable(polling_sender_.builder().routes(),
+                                           polling_sender_.sent_by_source());
+  status.records_by_topic = sinks_.AcknowledgedByTopic();
   status.latency = polling_sender_.latency();
   for (const auto& poller : pollers_) {
-    status.polled_tables.push_back(poller->report());
+    status.polled_tables.push_back(poller->ReportAt(Clock::now()));
     status.server_version =
         std::max(status.server_version, poller->connection().server_version());
+    const auto& oldest = status.polled_tables.back().oldest_pending;
+    if (oldest) {
+      status.oldest_unpublished = std::max<std::chrono::microseconds>(
+          *status.oldest_unpublished, *oldest);
+    }
     if (poller->sessions() > 1) status.reconnects += poller->sessions() - 1;
   }
   return status;

@@ -86,6 +86,11 @@ RetentionService::RetentionService(asio::any_io_executor executor,
 std::vector<RetentionReport> RetentionService::Report() const {
   std::vector<RetentionReport> all = ended_passes_;
   if (pass_ != nullptr) Add(pass_->pruned(), all);
+  if (!passed_at_) return all;
+  for (RetentionReport& report : all) {
+    report.pass_age = std::chrono::duration_cast<milliseconds>(
+        std::chrono::steady_clock::now() - *passed_at_);
+  }
   return all;
 }
 
@@ -115,6 +120,7 @@ asio::awaitable<absl::Status> RetentionService::Prune() {
     Log(i, pruned[i]);
   }
   LogEnd(status);
+  if (status.ok()) passed_at_ = std::chrono::steady_clock::now();
   co_return status;
 }
 

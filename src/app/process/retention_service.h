@@ -13,10 +13,12 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/time.h"
 #include "config/config.h"
 #include "health/retention_report.h"
 #include "retention/pruner.h"
@@ -53,6 +55,7 @@ class RetentionService {
   std::vector<std::string> reasons_to_keep_;           // logged last, likewise
   std::vector<std::vector<std::string>> not_dropped_;  // likewise
   std::string trouble_;                                // likewise, for a pass
+  std::optional<MonotonicTime> passed_at_;             // without an error
   const Pruner* pass_ = nullptr;                       // the current pass
 };
 

@@ -44,6 +44,7 @@ void StateLog::Report(MonotonicTime now, RelayStatus& status) const {
   status.state = diagnosis_.state;
   status.reason = diagnosis_.reason;
   status.reason_code = diagnosis_.code;
+  status.causes = diagnosis_.causes;
   status.in_state_for =
       std::chrono::duration_cast<std::chrono::seconds>(now - since_);
 }

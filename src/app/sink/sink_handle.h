@@ -52,6 +52,9 @@ class SinkHandle {
   // That of no broker, if there is no sink. Brokers that nobody listens to are
   // not silent: `heard_at` moves along meanwhile.
   SinkHealth Health() const;
+  NamedCounts AcknowledgedByTopic() const {
+    return sink_ == nullptr ? NamedCounts() : sink_->AcknowledgedByTopic();
+  }
 
  private:
   SinkFactory sinks_;

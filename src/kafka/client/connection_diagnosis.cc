@@ -78,14 +78,29 @@ std::string_view WithoutCounts(std::string_view text) {
       0, std::min(text.find(" (after "), text.find(kAnswerOfOthers)));
 }
 
+bool IsOfToken(std::string_view text) {
+  return text.starts_with("Failed to acquire SASL OAUTHBEARER token") ||
+         Has(text, "invalid_token");
+}
+
+bool IsOfClientCertificate(std::string_view text) {
+  return Has(text, "SSL alert number") && Has(text, "certificate");
+}
+
+bool IsOfCredentials(rd_kafka_resp_err_t code, std::string_view text) {
+  return IsOfToken(text) || IsOfClientCertificate(text) ||
+         Has(text, "certificate verify failed") ||
+         code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
+         code == RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED;
+}
+
 // Settings of kafka.properties to check; empty: the cause is not known.
 std::string_view Remedy(rd_kafka_resp_err_t code, std::string_view text) {
-  if (text.starts_with("Failed to acquire SASL OAUTHBEARER token") ||
-      Has(text, "invalid_token")) {
+  if (IsOfToken(text)) {
     return "check sasl.oauthbearer.* in kafka.properties, and that the token "
            "endpoint answers";
   }
-  if (Has(text, "SSL alert number") && Has(text, "certificate")) {
+  if (IsOfClientCertificate(text)) {
     return "the brokers ask for a client certificate that they trust: check "
            "ssl.certificate.location and ssl.key.location in "
            "kafka.properties";
@@ -190,6 +205,7 @@ void ConnectionDiagnosis::OnUp(const std::vector<int32_t>& nodes) {
   text_.clear();
   cause_.clear();
   remedy_ = "";
+  is_of_credentials_ = false;
 }
 
 std::string ConnectionDiagnosis::WhyUnreachable(int32_t node) const {
@@ -234,6 +250,7 @@ bool ConnectionDiagnosis::Note(rd_kafka_resp_err_t code,
   if (remedy.empty() && cause == cause_) return false;
   cause_ = cause;
   remedy_ = remedy;
+  is_of_credentials_ = IsOfCredentials(code, text);
   text_ = remedy.empty() ? cause_ : fmt::format("{}; {}", cause_, remedy_);
   return true;
 }

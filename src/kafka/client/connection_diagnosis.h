@@ -66,6 +66,8 @@ class ConnectionDiagnosis {
   // Its two parts; each may be empty.
   const std::string& cause() const { return cause_; }
   std::string_view remedy() const { return remedy_; }
+  // The cause is a password, a token or a certificate.
+  bool is_of_credentials() const { return is_of_credentials_; }
 
  private:
   bool NoteAdvertised(int32_t node, std::string_view address,
@@ -84,6 +86,7 @@ class ConnectionDiagnosis {
   std::string text_;                            // of both
   std::string cause_;
   std::string_view remedy_;  // a literal
+  bool is_of_credentials_ = false;
 };
 
 // Takes the queued events of a client whose main queue nobody serves.

@@ -271,6 +271,7 @@ SinkHealth Producer::Health() {
   health.brokers_up = liveness_.brokers_up();
   health.heard_at = liveness_.heard_at();
   health.trouble = connection_diagnosis_.advice();
+  health.rejects_credentials = connection_diagnosis_.is_of_credentials();
   health.missing_topic = unknown_topic_;
   health.topic_refusal = creator_.RefusalOf(unknown_topic_);
   health.cluster_id = cluster_id();

@@ -77,6 +77,7 @@ class Producer final : public Sink {
   void Close(MonotonicTime deadline, std::function<void()> closed) override;
 
   SinkHealth Health() override;
+  NamedCounts AcknowledgedByTopic() const override { return topics_->Counts(); }
   SinkCapabilities capabilities() const override;
   SinkTransactions* transactions() override {
     return transactions_ ? &*transactions_ : nullptr;

@@ -57,6 +57,8 @@ class TopicCache {
   std::vector<std::string_view> Acknowledged() const {
     return offsets_.Acknowledged();
   }
+  // Acknowledged records of them, likewise.
+  NamedCounts Counts() const { return offsets_.Counts(); }
 
  private:
   // Lets a std::string_view look up a std::string.

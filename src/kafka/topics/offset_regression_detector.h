@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/container/node_hash_map.h"
+#include "delivery/named_counts.h"
 
 namespace walpost {
 
@@ -37,6 +38,7 @@ class PartitionOffsets {
     const int64_t before = newest_[index];
     if (offset <= before) return before;
     newest_[index] = offset;
+    ++acknowledged_;
     return -1;
   }
 
@@ -54,18 +56,26 @@ class PartitionOffsets {
   // True if a record has been acknowledged.
   bool has_any() const { return !newest_.empty(); }
 
+  // Acknowledgements, without those that were added from another client.
+  uint64_t acknowledged() const { return acknowledged_; }
+
   // By partition; -1: no record there has been acknowledged.
   const std::vector<int64_t>& newest() const { return newest_; }
 
  private:
   std::vector<int64_t> newest_;  // -1: none yet
   int32_t count_ = 0;            // 0: not known yet
+  uint64_t acknowledged_ = 0;
 };
 
 class OffsetRegressionDetector {
  public:
   // Valid as long as this object.
-  PartitionOffsets& Of(const std::string& topic) { return topics_[topic]; }
+  PartitionOffsets& Of(const std::string& topic) {
+    const auto [found, is_new] = topics_.try_emplace(topic);
+    if (is_new) in_order_.push_back(&*found);
+    return found->second;
+  }
 
   // Calls visit(topic, partition, newest offset) for each partition with an
   // acknowledged record.
@@ -86,6 +96,14 @@ class OffsetRegressionDetector {
     }
     return names;
   }
+  // Acknowledgements by topic, in the order of Of.
+  NamedCounts Counts() const {
+    NamedCounts counts;
+    for (const auto* topic : in_order_) {
+      counts.Add(topic->first, topic->second.acknowledged());
+    }
+    return counts;
+  }
   // -1: no record there has been acknowledged.
   int64_t Newest(const std::string& topic, int32_t partition) const {
     const auto found = topics_.find(topic);
@@ -96,10 +114,16 @@ class OffsetRegressionDetector {
   }
 
   // Later acknowledgements belong to another Kafka.
-  void Forget() { topics_.clear(); }
+  void Forget() {
+    in_order_.clear();
+    topics_.clear();
+  }
 
  private:
-  absl::node_hash_map<std::string, PartitionOffsets> topics_;
+  using Topics = absl::node_hash_map<std::string, PartitionOffsets>;
+
+  Topics topics_;
+  std::vector<const Topics::value_type*> in_order_;
 };
 
 }  // namespace walpost
