@@ -87,7 +87,7 @@ std::string ManualPage(const CLI::App& app) {
       ".TP\n.B sudo \\-u postgres walpost init \\-\\-admin dbname=shop\n"
       "Make publication and slot, and give the role its rights.\n"
       ".TP\n.B walpost check\n"
-      "Test both ends; prints what mends each finding.\n"
+      "Test both ends, and print what to do about each finding.\n"
       ".TP\n.B systemctl enable \\-\\-now walpost\n"
       "Publish, from now on and after each boot.\n"
       ".TP\n.B walpost status\n"

@@ -85,6 +85,14 @@ def test_bash_completes_actions():
     assert _complete("completion", "z") == ["zsh"]
 
 
+def test_another_shell_is_refused():
+    ran = subprocess.run([walpost_binary(), "completion", "ksh"], timeout=30,
+                         capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert ran.stderr == ("walpost: SHELL: 'ksh' is none of bash, zsh, fish; see "
+                          "walpost completion --help\n")
+
+
 def _complete_in_fish(line):
     script = f"{walpost_binary()} completion fish | source; complete -C '{line}'"
     ran = subprocess.run(

@@ -1,5 +1,5 @@
 """What the packages bring, as far as it needs no package: units, the commented
-configuration, manual pages, the bill of materials, scripts, versions.
+configuration, manual pages, the bill of materials, scripts, versions, releases.
 """
 
 import json
@@ -154,3 +154,62 @@ def test_the_bill_of_materials_has_what_is_linked():
     assert all(entry["version"] and entry["purl"] for entry in bill["components"])
     loaded = re.findall(r"=> (/\S+)", _run("ldd", walpost_binary()))
     assert len(loaded) >= list(linkage.values()).count("dynamic") > 20
+
+
+def _git(folder, *words):
+    return _run("git", "-c", "user.name=a", "-c", "user.email=a@b", *words, cwd=folder)
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A repository with what scripts/release looks at."""
+    for path in ("CMakeLists.txt", "CHANGELOG.md", "scripts/release",
+                 "deploy/kubernetes/walpost/Chart.yaml"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / path, tmp_path / path)
+    _git(tmp_path, "init", "-q")
+    _commit(tmp_path)
+    return tmp_path
+
+
+def _commit(folder):
+    _git(folder, "add", "-A")
+    _git(folder, "commit", "-qm", "a")
+
+
+def _release(folder):
+    ran = subprocess.run([folder / "scripts" / "release", "--dry-run"], check=False,
+                         capture_output=True, text=True)
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+def _replace(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def test_a_release_has_the_notes_of_its_version(tree):
+    _replace(tree / "CHANGELOG.md", "## [Unreleased]",
+             "## [9.0.0] - 2027-01-01\n\nOf this version.\n\n## [8.9.0]")
+    _replace(tree / "CMakeLists.txt", "VERSION 0.2.0", "VERSION 9.0.0")
+    code, _, error = _release(tree)
+    assert (code, "Chart.yaml: version is 0.2.0, and CMakeLists.txt has 9.0.0"
+            in error) == (1, True)
+    chart = tree / "deploy/kubernetes/walpost/Chart.yaml"
+    chart.write_text(chart.read_text().replace("0.2.0", "9.0.0"))
+    code, _, error = _release(tree)
+    assert (code, "not committed" in error) == (1, True)
+    _commit(tree)
+    assert _release(tree) == (0, "\nOf this version.\n", "")
+    _git(tree, "tag", "v9.0.0")
+    code, _, error = _release(tree)
+    assert (code, "the tag v9.0.0 exists" in error) == (1, True)
+
+
+def test_a_release_without_notes_is_refused(tree):
+    for path in ("CMakeLists.txt", "deploy/kubernetes/walpost/Chart.yaml"):
+        (tree / path).write_text((tree / path).read_text().replace("0.2.0", "9.0.0"))
+    _commit(tree)
+    code, _, error = _release(tree)
+    assert (code, "no section '## [9.0.0]'" in error) == (1, True)
