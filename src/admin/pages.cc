@@ -1,10 +1,9 @@
 #include "admin/pages.h"
 
-#include <algorithm>
-
 #include "admin/metrics_page.h"
 #include "admin/status_json.h"
 #include "fmt/format.h"
+#include "health/state_line.h"
 
 namespace walpost {
 namespace {
@@ -12,14 +11,9 @@ namespace {
 namespace http = boost::beast::http;
 
 Page ReadinessPage(const RelayStatus& status) {
-  // One line, whatever a server's message contains.
-  std::string reason = status.reason;
-  std::ranges::replace_if(
-      reason, [](unsigned char c) { return c < ' '; }, ' ');
   return {.status = IsReady(status.state) ? http::status::ok
                                           : http::status::service_unavailable,
-          .body = fmt::format("{}{}{}\n", ToString(status.state),
-                              reason.empty() ? "" : ": ", reason)};
+          .body = StateLine(status) + "\n"};
 }
 
 Page IndexPage(std::string_view version) {

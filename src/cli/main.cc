@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -24,22 +25,52 @@
 #include "loop/blocking_call.h"
 
 namespace walpost {
+namespace {
+
+constexpr char kDefaultFile[] = "/etc/walpost/walpost.yaml";
+constexpr char kFileVariable[] = "WALPOST_CONFIG";
+
+struct ConfigFile {
+  std::string path;
+  std::string_view named_by;  // what LoadConfig wants to know
+};
+
+ConfigFile FileOf(const ConfigArguments& arguments) {
+  if (!arguments.file.empty()) {
+    return {arguments.file, "give its path with -c"};
+  }
+  const char* named = std::getenv(kFileVariable);
+  if (named != nullptr && *named != '\0') {
+    return {named, "WALPOST_CONFIG names it; -c overrides it"};
+  }
+  return {kDefaultFile,
+          "it is the default; name another with -c or in WALPOST_CONFIG"};
+}
+
+}  // namespace
 
 void ConfigArguments::AddTo(Verb& verb) {
-  verb.Option("-c,--config", file, "Configuration file (YAML)").Required();
+  verb.Option("-c,--config", file,
+              "Configuration file (YAML); else the one that WALPOST_CONFIG "
+              "names, else /etc/walpost/walpost.yaml");
   verb.Option("--set", overrides,
               "Override a key, as in --set kafka.brokers=host:9092; may "
               "be given several times")
       .OneValueEachTime();
 }
 
+absl::StatusOr<Config> ConfigArguments::Read(Secrets secrets) const {
+  const ConfigFile chosen = FileOf(*this);
+  return LoadConfig(chosen.path, overrides, secrets, chosen.named_by);
+}
+
 absl::StatusOr<Config> ConfigArguments::Load(Secrets secrets) const {
-  std::string own = "-c " + ShellWord(file);
+  std::string own = "-c " + ShellWord(FileOf(*this).path);
   for (const std::string& override : overrides) {
     if (!MayHoldSecret(override)) own += " --set " + ShellWord(override);
   }
   SetOwnArguments(own);
-  WALPOST_ASSIGN_OR_RETURN(Config config, LoadConfig(file, overrides, secrets));
+  WALPOST_ASSIGN_OR_RETURN(Config config, Read(secrets));
   ProcessLog::Configure(config.log);
   return config;
 }

@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -73,14 +72,6 @@ absl::Status CheckArguments(const Arguments& arguments) {
     return absl::InvalidArgumentError(
         fmt::format("parked {}: {}", arguments.action, text));
   };
-  const std::set<std::string> actions{"list", "show", "release", "discard",
-                                      "accept"};
-  if (!actions.contains(arguments.action)) {
-    return absl::InvalidArgumentError(
-        fmt::format("parked: unknown action '{}'; expected list, show, "
-                    "release, discard or accept",
-                    arguments.action));
-  }
   if (arguments.error_class) {
     WALPOST_RETURN_IF_ERROR(CheckClassOption(*arguments.error_class));
   }
@@ -338,8 +329,9 @@ void AddParked(CLI::App& app, int& exit_code) {
   arguments->config.AddTo(verb);
   verb.Option(
           "ACTION", arguments->action,
-          "list, show, release, discard; accept: go on with the table as it "
-          "is, after the one that was used has gone missing")
+          "What to do; accept: go on with the table as it is, after the one "
+          "that was used has gone missing")
+      .OneOf({"list", "show", "release", "discard", "accept"})
       .Required();
   verb.Option("--position", arguments->position,
               "Event at this position, as list shows it: 0/154F6A8/3");

@@ -3,6 +3,8 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <chrono>
 #include <csignal>
 #include <functional>
@@ -17,6 +19,7 @@
 #include "app/polling/polling_relay.h"
 #include "app/process/process_log.h"
 #include "app/process/retention_service.h"
+#include "app/process/service_notifier.h"
 #include "app/process/signal_thread.h"
 #include "app/sink/sinks.h"
 #include "base/error_source.h"
@@ -31,9 +34,10 @@
 #include "cli/shared/require_wal.h"
 #include "cli/shared/verb.h"
 #include "cli/shared/verbs.h"
-#include "config/loader.h"
 #include "config/printer.h"
 #include "fmt/format.h"
+#include "health/state_line.h"
+#include "loop/as_tuple.h"
 #include "outbox/table_pattern.h"
 #include "spdlog/spdlog.h"
 
@@ -70,8 +74,7 @@ absl::StatusOr<Config> LoadFirst(const Arguments& arguments) {
 
 // For SIGHUP: only reads.
 absl::StatusOr<Config> ReloadConfig(const ConfigArguments& arguments) {
-  WALPOST_ASSIGN_OR_RETURN(
-      Config config, walpost::LoadConfig(arguments.file, arguments.overrides));
+  WALPOST_ASSIGN_OR_RETURN(Config config, arguments.Read());
   WALPOST_RETURN_IF_ERROR(RequireBothEnds(config));
   return config;
 }
@@ -119,19 +122,39 @@ using Creates = absl::StatusOr<std::unique_ptr<AnyRelay>> (*)(
     asio::any_io_executor executor, const Config& config,
     const TableExpansion& tables);
 
+// True if the state says how walpost is: it has begun, or something has been in
+// its way for as long as the promise about readiness gives.
+bool IsKnown(const RelayStatus& status) {
+  constexpr std::chrono::seconds kMaxStart{10};
+  return status.state != RelayState::kStarting ||
+         status.in_state_for >= kMaxStart;
+}
+
+// From the loop, so that a loop that hangs is restarted by its watchdog.
+asio::awaitable<void> NotifyService(ServiceNotifier& notifier,
+                                    std::function<RelayStatus()> status_now) {
+  asio::steady_timer timer(co_await asio::this_coro::executor);
+  for (;;) {
+    const RelayStatus now = status_now();
+    notifier.OnStatus(StateLine(now), IsKnown(now));
+    timer.expires_after(notifier.interval());
+    co_await timer.async_wait(kAsTuple);
+  }
+}
+
 // Runs one relay of either kind, from its creation to the exit code. Sets
 // `tables` to those of the next one, if one is to go on.
 template <typename AnyRelay>
 int RunRelay(const Arguments& arguments, LiveConfig& live,
-             SignalTarget& signals, Creates<AnyRelay> create,
-             std::optional<TableExpansion>& tables) {
+             SignalTarget& signals, ServiceNotifier& notifier,
+             Creates<AnyRelay> create, std::optional<TableExpansion>& tables) {
   const TableExpansion before = *std::exchange(tables, std::nullopt);
   Config config = live.config();
   config.outbox = WithoutDropped(before.outbox);
   asio::io_context io(1);
   std::unique_ptr<AnyRelay> relay;
   Reloader reloader(
-      io.get_executor(), live,
+      io.get_executor(), live, notifier,
       [config = arguments.config] { return ReloadConfig(config); },
       [&relay] { relay->RenewCredentials(); });
   absl::StatusOr<std::unique_ptr<AnyRelay>> created =
@@ -164,6 +187,9 @@ int RunRelay(const Arguments& arguments, LiveConfig& live,
   signals.Set(
       &io, [&relay] { relay->Shutdown(); }, [&reloader] { reloader.Reload(); });
   asio::co_spawn(io, retention.Run(), asio::detached);
+  if (notifier.is_enabled()) {
+    asio::co_spawn(io, NotifyService(notifier, status_now), asio::detached);
+  }
   absl::Status result;
   asio::co_spawn(io, relay->Run(),
                  [&](std::exception_ptr exception, absl::Status status) {
@@ -195,14 +221,21 @@ template <typename AnyRelay>
 int RunRelays(const Arguments& arguments, LiveConfig& live,
               Creates<AnyRelay> create) {
   SignalTarget target;
+  ServiceNotifier notifier(ServiceNotifier::OptionsFromEnvironment());
   const SignalThread signals(
       live.config().shutdown_timeout + kEndGrace,
-      [&target] { target.Shutdown(); }, [&target] { target.Reload(); });
+      [&target, &notifier] {
+        notifier.OnEnd();
+        target.Shutdown();
+      },
+      [&target] { target.Reload(); });
   std::optional<TableExpansion> tables = TableExpansion{live.config().outbox};
   int exit_code = kExitOk;
   while (tables) {
-    exit_code = RunRelay<AnyRelay>(arguments, live, target, create, tables);
+    exit_code =
+        RunRelay<AnyRelay>(arguments, live, target, notifier, create, tables);
   }
+  notifier.OnEnd();
   return exit_code;
 }
 

@@ -293,13 +293,14 @@ std::vector<KeyDescription> DescribeKeys(Config config) {
 
 absl::StatusOr<Config> LoadConfig(const std::string& path,
                                   const std::vector<std::string>& overrides,
-                                  Secrets secrets) {
+                                  Secrets secrets, std::string_view named_by) {
   const Environment environment = Environment::Real();
   const absl::StatusOr<std::string> text = environment.file(path);
   if (!text.ok()) {
-    return absl::InvalidArgumentError(fmt::format(
-        "configuration file {} cannot be read: {}; give its path with -c", path,
-        std::string(text.status().message())));
+    return absl::InvalidArgumentError(
+        fmt::format("configuration file {} cannot be read: {}{}{}", path,
+                    std::string(text.status().message()),
+                    named_by.empty() ? "" : "; ", named_by));
   }
   return ParseConfig(*text, path, overrides, environment, secrets);
 }

@@ -14,6 +14,8 @@
 namespace walpost {
 
 // Reads the file and applies `overrides`, each as "dotted.key=value".
+// `named_by` completes the message about a file that cannot be read: who has
+// chosen this path, and what chooses another.
 //
 // kInvalidArgument: one line with file, line, key and error: not YAML, an
 // unknown key, a value of the wrong kind or out of range, a reference that
@@ -21,7 +23,8 @@ namespace walpost {
 // further requirements (brokers, conninfo).
 absl::StatusOr<Config> LoadConfig(const std::string& path,
                                   const std::vector<std::string>& overrides,
-                                  Secrets secrets = Secrets::kNeeded);
+                                  Secrets secrets = Secrets::kNeeded,
+                                  std::string_view named_by = "");
 
 // The same for a text; `file_name` is for messages. Reads other sources only
 // through `environment`.

@@ -208,7 +208,7 @@ def test_bad_input_moves_nothing(relay, database, outbox):
     outbox.insert(None, "k", "1")
     database.wait_confirmed(database.name)
     for words, remedy in {
-            ("bury",): "list, show, retry or discard",
+            ("bury",): "list, show, retry, discard",
             ("retry", "--out-of-order", "--why", "x"): "which ones?",
             ("discard", "--why", "x"): "which ones?",
             ("retry", "--all", "--out-of-order"): "--why",

@@ -58,6 +58,16 @@ _BLOCKS = {
     ("docs/exactly-once.md", "delivery:\n  transaction_boundary"):
         "test_exactly_once",
     ("docs/exactly-once.md", "kafka-transactions.sh"): "test_exactly_once",
+    ("docs/install.md", "apt-get install"): "tests/packages/test_packages.py",
+    ("docs/install.md", "postgres:"): "test_packages_and_chart",
+    ("docs/install.md", "systemctl enable"): "needs systemd as process 1",
+    ("docs/install.md", "cp -p"): "needs systemd as process 1",
+    ("docs/install.md", "docker load"): "needs an engine of Docker",
+    ("docs/kubernetes.md", "kubectl create"): "needs a cluster",
+    ("docs/kubernetes.md", "image:"): "test_packages_and_chart",
+    ("docs/kubernetes.md", "helm install"): "tests/packages/test_chart.py",
+    ("docs/kubernetes.md", "kubectl exec"): "needs a cluster",
+    ("docs/kubernetes.md", "defaults:"): "test_packages_and_chart",
     ("docs/moving.md", "walpost verify"): "test_moving",
     ("docs/moving.md", "walpost recover"): "test_moving",
     ("docs/operations.md", "ALTER TABLE outbox"): "test_recover",
@@ -135,6 +145,23 @@ def test_every_block_is_run():
     assert not unknown, "no test runs these blocks"
     for page, beginning in _BLOCKS:
         _text(page, beginning)
+
+
+def test_packages_and_chart(tmp_path):
+    """The configurations in these pages, also those inside of values."""
+    instances = yaml.safe_load(_text("docs/kubernetes.md", "image:"))["instances"]
+    shared = yaml.safe_load(_text("docs/kubernetes.md", "defaults:"))
+    configs = [yaml.safe_load(_text("docs/install.md", "postgres:")),
+               instances["shop"]["config"]]
+    configs += [{**shared["defaults"]["config"], **entry["config"]}
+                for entry in shared["instances"].values()]
+    for config in configs:
+        conninfo = config["postgres"]["conninfo"]
+        config["postgres"]["conninfo"] = re.sub(r" password=\S+", "", conninfo)
+        path = tmp_path / "walpost.yaml"
+        path.write_text(json.dumps(config))
+        subprocess.run([walpost_binary(), "run", "--print-config", "-c", path],
+                       check=True, capture_output=True, timeout=30)
 
 
 def test_inline_commands_are_ones_that_walpost_has():

@@ -1,7 +1,12 @@
 """The manual page and the completion: both say what `--help` says."""
 
+import os
+import pty
 import re
+import select
+import signal
 import subprocess
+import time
 
 import pytest
 
@@ -73,6 +78,96 @@ def test_bash_leaves_values_to_itself():
     assert _complete("verify", "--json", "--ta") == ["--table"]
 
 
+def test_bash_completes_actions():
+    assert {"list", "show", "release", "discard", "accept"} < set(
+        _complete("parked", '""'))
+    assert _complete("dead-letters", "re") == ["retry"]
+    assert _complete("completion", "z") == ["zsh"]
+
+
+def test_another_shell_is_refused():
+    ran = subprocess.run([walpost_binary(), "completion", "ksh"], timeout=30,
+                         capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert ran.stderr == ("walpost: SHELL: 'ksh' is none of bash, zsh, fish; see "
+                          "walpost completion --help\n")
+
+
+def _complete_in_fish(line):
+    script = f"{walpost_binary()} completion fish | source; complete -C '{line}'"
+    ran = subprocess.run(
+        ["fish", "--no-config", "-c", script], timeout=30, check=True,
+        capture_output=True, text=True)
+    assert ran.stderr == ""
+    return [entry.split("\t")[0] for entry in ran.stdout.splitlines()]
+
+
+def _complete_in_zsh(line, tmp_path):
+    """What zsh lists when TAB is pressed behind the line."""
+    folder = tmp_path / "zsh"
+    folder.mkdir(exist_ok=True)
+    (folder / "_walpost").write_text(_say("completion", "zsh"))
+    (folder / ".zshrc").write_text(
+        f"fpath=({folder} $fpath)\nautoload -U compinit\n"
+        f"compinit -u -d {folder}/dump\nPROMPT='ready> '\n"
+        "zstyle ':completion:*' list-separator '|'\nLISTMAX=1000\n"
+        "unsetopt auto_menu menu_complete\nsetopt no_list_beep\n")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execvpe("zsh", ["zsh", "-i", "-d"], {
+            **os.environ, "ZDOTDIR": str(folder), "TERM": "dumb",
+            "COLUMNS": "200", "LINES": "100"})
+    try:
+        said = _read_until(terminal, "ready> ")
+        os.write(terminal, line.encode() + b"\t")
+        said = _read_until(terminal, None)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(terminal)
+    return said
+
+
+def _read_until(terminal, wanted):
+    """What it writes until it has written `wanted`, or is silent for 1 s."""
+    said, end = "", time.monotonic() + 20
+    while wanted is None or wanted not in said:
+        ready, _, _ = select.select([terminal], [], [], 1 if wanted is None and said
+                                    else 20)
+        if not ready:
+            assert wanted is None, said
+            break
+        said += os.read(terminal, 65536).decode()
+        assert time.monotonic() < end, said
+    return said
+
+
+def test_fish_completes_verbs_actions_and_options():
+    assert set(_verbs()) == set(_complete_in_fish("walpost "))
+    assert set(_complete_in_fish("walpost parked ")) == {
+        "list", "show", "release", "discard", "accept"}
+    assert "list" not in _complete_in_fish("walpost parked show ")
+    for verb in _verbs():
+        assert set(_options(verb)) <= set(
+            _complete_in_fish(f"walpost {verb} --")), verb
+
+
+def test_zsh_completes_verbs_actions_and_options(tmp_path):
+    verbs = _complete_in_zsh("walpost ", tmp_path)
+    for verb in _verbs():
+        assert re.search(rf"\b{verb}\b", verbs), verb
+    actions = _complete_in_zsh("walpost dead-letters ", tmp_path)
+    for action in ("list", "show", "retry", "discard"):
+        assert re.search(rf"\b{action}\b", actions), action
+    assert "retry" not in _complete_in_zsh("walpost parked ", tmp_path)
+    options = _complete_in_zsh("walpost verify --", tmp_path)
+    for option in set(_options("verify")):
+        assert re.search(rf"{option}\b", options), option
+    (tmp_path / "shop.yaml").write_text("")
+    assert "shop.yaml" in _complete_in_zsh(f"walpost run -c {tmp_path}/sh",
+                                           tmp_path)
+
+
 def test_install(tmp_path):
     subprocess.run(["cmake", "--install", REPOSITORY / "build" / "release",
                     "--prefix", tmp_path], check=True, timeout=60,
@@ -80,6 +175,8 @@ def test_install(tmp_path):
     there = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")
              if path.is_file()}
     assert there == {"bin/walpost", "share/man/man1/walpost.1",
-                     "share/bash-completion/completions/walpost"}
+                     "share/bash-completion/completions/walpost",
+                     "share/zsh/vendor-completions/_walpost",
+                     "share/fish/vendor_completions.d/walpost.fish"}
     page = (tmp_path / "share/man/man1/walpost.1").read_text()
     assert page == _say("man")

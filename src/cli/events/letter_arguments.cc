@@ -1,7 +1,6 @@
 #include "cli/events/letter_arguments.h"
 
 #include <optional>
-#include <set>
 
 #include "base/status_macros.h"
 #include "cli/shared/time_option.h"
@@ -44,13 +43,6 @@ absl::Status CheckArguments(const LetterArguments& arguments,
     return absl::InvalidArgumentError(
         fmt::format("dead-letters {}: {}", arguments.action, text));
   };
-  const std::set<std::string> actions{"list", "show", "retry", "discard"};
-  if (!actions.contains(arguments.action)) {
-    return absl::InvalidArgumentError(
-        fmt::format("dead-letters: unknown action '{}'; expected list, show, "
-                    "retry or discard",
-                    arguments.action));
-  }
   if (!arguments.settles()) {
     const bool decides = arguments.dry_run || arguments.out_of_order ||
                          !arguments.why.empty() || !arguments.by.empty();
@@ -76,7 +68,9 @@ absl::Status CheckArguments(const LetterArguments& arguments,
 
 void LetterArguments::AddTo(Verb& verb) {
   config.AddTo(verb);
-  verb.Option("ACTION", action, "list, show, retry or discard").Required();
+  verb.Option("ACTION", action, "What to do")
+      .OneOf({"list", "show", "retry", "discard"})
+      .Required();
   verb.Option(
       "--place", place,
       "Dead letter at this place, as list shows it: PARTITION/OFFSET, or "

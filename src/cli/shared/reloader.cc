@@ -15,10 +15,12 @@ namespace walpost {
 namespace asio = boost::asio;
 
 Reloader::Reloader(asio::any_io_executor executor, LiveConfig& live,
+                   ServiceNotifier& notifier,
                    std::function<absl::StatusOr<Config>()> load,
                    std::function<void()> on_reloaded)
     : executor_(std::move(executor)),
       live_(live),
+      notifier_(notifier),
       load_(std::move(load)),
       on_reloaded_(std::move(on_reloaded)) {}
 
@@ -35,6 +37,7 @@ void Reloader::Reload() {
 }
 
 asio::awaitable<void> Reloader::Load() {
+  notifier_.OnReloadBegin();
   while (std::exchange(is_wanted_, false)) {
     auto call = BlockingCall<absl::StatusOr<Config>>::Start(executor_, load_);
     if (!call.ok()) {
@@ -45,6 +48,7 @@ asio::awaitable<void> Reloader::Load() {
     if (loaded) TakeUp(*loaded);
   }
   is_loading_ = false;
+  notifier_.OnReloadEnd();
 }
 
 void Reloader::TakeUp(const absl::StatusOr<Config>& fresh) {

@@ -12,6 +12,7 @@
 #include <functional>
 
 #include "absl/status/statusor.h"
+#include "app/process/service_notifier.h"
 #include "config/live_config.h"
 
 namespace walpost {
@@ -21,8 +22,10 @@ class Reloader {
   // `live` outlives this object. `load` reads the file; it runs on a thread of
   // its own, and must not refer to anything that may be destroyed.
   // `on_reloaded` is called after a valid file, even if no key has changed,
-  // because the files that it names may have new contents.
+  // because the files that it names may have new contents. `notifier`, which
+  // outlives this object too, is told when a reload begins and ends.
   Reloader(boost::asio::any_io_executor executor, LiveConfig& live,
+           ServiceNotifier& notifier,
            std::function<absl::StatusOr<Config>()> load,
            std::function<void()> on_reloaded);
 
@@ -35,6 +38,7 @@ class Reloader {
 
   boost::asio::any_io_executor executor_;
   LiveConfig& live_;
+  ServiceNotifier& notifier_;
   std::function<absl::StatusOr<Config>()> load_;
   std::function<void()> on_reloaded_;
   bool is_loading_ = false;

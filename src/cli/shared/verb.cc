@@ -1,11 +1,13 @@
 #include "cli/shared/verb.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -27,6 +29,15 @@ CLI::Validator CountBetween(uint64_t min, uint64_t max) {
             }
             return fmt::format("'{}' is not a number from {} to {}", text, min,
                                max);
+          },
+          ""};
+}
+
+CLI::Validator WordOf(const std::vector<std::string>& words) {
+  return {[words](const std::string& text) -> std::string {
+            if (std::ranges::find(words, text) != words.end()) return "";
+            return fmt::format("'{}' is none of {}", text,
+                               absl::StrJoin(words, ", "));
           },
           ""};
 }
@@ -57,6 +68,12 @@ VerbOption& VerbOption::Needs(VerbOption other) {
 
 VerbOption& VerbOption::Between(uint64_t min, uint64_t max) {
   option_->check(CountBetween(min, max));
+  return *this;
+}
+
+VerbOption& VerbOption::OneOf(const std::vector<std::string>& words) {
+  option_->type_name(absl::StrJoin(words, "|"));
+  option_->check(WordOf(words));
   return *this;
 }
 

@@ -33,6 +33,8 @@ class VerbOption {
   VerbOption& Needs(VerbOption other);
   // Accepts whole numbers from `min` to `max`.
   VerbOption& Between(uint64_t min, uint64_t max);
+  // Accepts these words alone; the help and the completion have them.
+  VerbOption& OneOf(const std::vector<std::string>& words);
   // The help shows the present value as the default.
   VerbOption& ShowDefault();
   // Takes one value each time it is given, which may contain commas.

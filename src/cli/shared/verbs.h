@@ -16,12 +16,15 @@ namespace walpost {
 
 class Verb;
 
-// -c FILE and --set, the options of most verbs.
+// -c FILE and --set, the options of most verbs. Without -c the file is the one
+// that WALPOST_CONFIG names, else /etc/walpost/walpost.yaml.
 struct ConfigArguments {
-  std::string file;
+  std::string file;  // empty: not given
   std::vector<std::string> overrides;
 
   void AddTo(Verb& verb);
+  // Only reads.
+  absl::StatusOr<Config> Read(Secrets secrets = Secrets::kNeeded) const;
   // From then on the process logs as configured.
   absl::StatusOr<Config> Load(Secrets secrets = Secrets::kNeeded) const;
 };
