@@ -1,27 +1,74 @@
 // walpost config: prints the reference of the configuration.
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 
+#include "absl/strings/str_replace.h"
+#include "base/version.h"
 #include "cli/shared/exit_code.h"
 #include "cli/shared/output.h"
+#include "cli/shared/roff.h"
 #include "cli/shared/verb.h"
 #include "cli/shared/verbs.h"
 #include "config/reference.h"
+#include "config/reference_keys.h"
 #include "fmt/format.h"
 
 namespace walpost {
 namespace {
 
+constexpr char kAbout[] =
+    "walpost reads one YAML file: that of -c, else the one that WALPOST_CONFIG "
+    "names, else /etc/walpost/walpost.yaml. --set KEY=VALUE overrides a key. "
+    "Values may hold ${env:NAME} and ${file:PATH}. Unknown keys are errors. "
+    "Durations: 200ms, 10s, 5m, 1h, 7d. Sizes: 16MiB, 512KiB, 1000000. walpost "
+    "run --print-config shows the configuration in effect, without secrets.";
+constexpr char kExample[] = R"(postgres:
+  conninfo: host=127.0.0.1 dbname=shop user=walpost password=${file:/etc/walpost/password}
+kafka:
+  brokers: 127.0.0.1:9092
+http:
+  listen: 127.0.0.1:9187
+)";
+
+std::string Plain(std::string_view markdown) {
+  return absl::StrReplaceAll(WithoutLinks(markdown), {{"`", ""}});
+}
+
+std::string ManualPage() {
+  std::string keys;
+  std::set<std::string> said;
+  for (const KeyDescription& key : ReferenceKeys()) {
+    const std::string path = GeneralPath(key);
+    if (!said.insert(path).second) continue;
+    const std::string value = ShownDefault(key);
+    keys += fmt::format(
+        ".TP\n.B {}\n{}\n", Roff(path),
+        Roff(Plain(fmt::format("{}. Values: {}. Default: {}.", TextOf(key).text,
+                               ValuesOf(key), value == "–" ? "none" : value))));
+  }
+  return fmt::format(
+      ".TH WALPOST.YAML 5 \"\" \"walpost {}\"\n"
+      ".SH NAME\nwalpost.yaml \\- configuration of walpost\n"
+      ".SH DESCRIPTION\n{}\n.SH KEYS\n{}.SH EXAMPLES\n.nf\n{}.fi\n"
+      ".SH SEE ALSO\n.BR walpost (1),\n"
+      "/usr/share/doc/walpost/configuration.md\n",
+      kVersion, Roff(kAbout), keys, kExample);
+}
+
 int RunConfig(const std::string& form) {
   if (form == "sample") {
     PrintContent(SampleConfig());
+  } else if (form == "manual") {
+    PrintContent(ManualPage());
   } else if (form == "schema") {
     PrintContent(ConfigSchema());
   } else if (form == "table") {
     PrintContent(ReferenceTable());
   } else {
     return Fail(absl::InvalidArgumentError(fmt::format(
-                    "'{}' is not one of sample, schema, table", form)),
+                    "'{}' is not one of sample, schema, table, manual", form)),
                 kExitUsage);
   }
   return kExitOk;

@@ -5,24 +5,16 @@
 #include <string_view>
 
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "base/version.h"
 #include "cli/shared/exit_code.h"
 #include "cli/shared/output.h"
+#include "cli/shared/roff.h"
 #include "cli/shared/verb.h"
 #include "cli/shared/verbs.h"
 #include "fmt/format.h"
 
 namespace walpost {
 namespace {
-
-// Text as roff: no part of it is a request, and hyphens can be searched for.
-std::string Roff(std::string_view text) {
-  const std::string line = absl::StrReplaceAll(
-      std::string(text), {{"\\", "\\e"}, {"-", "\\-"}, {"\n", " "}});
-  const bool is_request = line.starts_with('.') || line.starts_with('\'');
-  return is_request ? "\\&" + line : line;
-}
 
 std::string Names(const std::set<CLI::Option*>& options) {
   std::set<std::string> names;  // sorted

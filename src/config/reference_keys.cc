@@ -82,6 +82,13 @@ std::string DefaultOf(const KeyDescription& key) {
   return key.value.Scalar();
 }
 
+std::string ShownDefault(const KeyDescription& key) {
+  const std::string_view fallback = TextOf(key).fallback;
+  if (!fallback.empty()) return std::string(fallback);
+  const std::string value = DefaultOf(key);
+  return value.empty() ? "–" : Code(value);
+}
+
 // "[text](address)" as "text".
 std::string WithoutLinks(std::string_view markdown) {
   std::string text;

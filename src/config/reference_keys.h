@@ -20,6 +20,9 @@ std::string ValuesOf(const KeyDescription& key);
 // As the file spells it; empty: none.
 std::string DefaultOf(const KeyDescription& key);
 
+// The default as people read it, in Markdown; "–": none.
+std::string ShownDefault(const KeyDescription& key);
+
 // `text` between backquotes.
 std::string Code(std::string_view text);
 

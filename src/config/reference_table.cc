@@ -9,13 +9,6 @@
 namespace walpost {
 namespace {
 
-std::string ShownDefault(const KeyDescription& key) {
-  const std::string_view fallback = TextOf(key).fallback;
-  if (!fallback.empty()) return std::string(fallback);
-  const std::string value = DefaultOf(key);
-  return value.empty() ? "–" : Code(value);
-}
-
 std::string ReloadNote(KeyText::Reload reload) {
   switch (reload) {
     case KeyText::Reload::kYes:

@@ -48,10 +48,10 @@ class SampleWriter {
       const std::string note = fmt::format(
           "{}. Values: {}", WithoutLinks(TextOf(key).text), ValuesOf(key));
       text_ += Wrapped(absl::StrReplaceAll(note, {{"`", ""}}),
-                       "##" + indent + " ", kWidth);
+                       "#" + indent + "# ", kWidth);
     }
     if (is_unset) {
-      text_ += fmt::format("##{} {}:\n", indent, parts.back());
+      text_ += fmt::format("#{}# {}:\n", indent, parts.back());
       return;
     }
     std::string line = indent;
@@ -93,8 +93,8 @@ class SampleWriter {
       begins_item = open_[i] == "-";
       if (begins_item) continue;
       const bool is_comment = is_unset && open_[i] == "create_topics";
-      text_ += fmt::format("#{}{}{}:\n", is_comment ? "# " : "",
-                           std::string(2 * i, ' '), open_[i]);
+      text_ += fmt::format("#{}{}{}:\n", std::string(2 * i, ' '),
+                           is_comment ? "# " : "", open_[i]);
     }
     return begins_item;
   }
@@ -107,9 +107,18 @@ class SampleWriter {
 }  // namespace
 
 std::string SampleConfig() {
-  std::string text =
-      "# Configuration of walpost: all keys with their defaults. To set one, "
-      "remove the #\n# in front of it and of the sections around it.\n";
+  const std::string text = R"(## Configuration of walpost.
+##
+## Each key is here with its default. To set one, remove the first # of its line,
+## and of the sections around it. What is needed in any case:
+##
+##   postgres:
+##     conninfo: host=127.0.0.1 dbname=shop user=walpost password=${file:/etc/walpost/password}
+##   kafka:
+##     brokers: 127.0.0.1:9092
+##   http:
+##     listen: 127.0.0.1:9187
+)";
   SampleWriter writer;
   for (const KeyDescription& key : ReferenceKeys()) {
     if (key.kind != KeyDescription::Kind::kSection) writer.Write(key);
