@@ -29,7 +29,7 @@ mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
 mount -t tmpfs tmpfs "$root/tmp"
 mount -o remount,bind,ro "$root"
-exec chroot --userspec="$user" "$root" "$@"
+exec /usr/sbin/chroot --userspec="$user" "$root" "$@"
 """
 
 
@@ -53,6 +53,8 @@ class _Image:
         for layer in self.layers:
             subprocess.run(["tar", "-xf", pathlib.Path(folder, layer), "-C",
                             self.root, "--numeric-owner"], check=True)
+        # As each engine does.
+        (self.root / "etc" / "hosts").write_text("127.0.0.1 localhost\n")
         self.environment = dict(entry.split("=", 1)
                                 for entry in self.config["Env"])
 
@@ -141,10 +143,13 @@ def test_it_delivers_is_healthy_and_drains(image, servers, tmp_path):
     try:
         health = image.config["Healthcheck"]["Test"][1:]
         wait_until(lambda: say(*health)[0] == 0, "the health check to pass", 60)
+        # With the slot: rows from before it are not published.
+        wait_until(lambda: say("walpost", "status")[0] == 0, "readiness")
         database.execute("insert into outbox (aggregate_type, aggregate_id, "
                          "payload) values ('order', '1', '{}')")
         reader = KafkaReader(kafka.bootstrap)
-        wait_until(lambda: reader.read_all("outbox.event.order"), "the event")
+        wait_until(lambda: reader.read_all("outbox.event.order"),
+                   lambda: f"the event; {say('walpost', 'status')}")
         print(f"{time.monotonic() - begun:.1f} s to the first record")
         for verb in ("status", "check", "verify"):
             code, output = say("walpost", verb)
