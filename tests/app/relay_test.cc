@@ -223,6 +223,30 @@ TEST_F(RelayTest, P10AServerThatShutsDownIsLeft) {
   RunUntil([this] { return relay_->Status().counters.repeats == 1; });
 }
 
+// Two cycles: what is behind the failure is sent by the next producer, and
+// what is before it is not sent again.
+TEST_F(RelayTest, P3AProducerThatFailedIsReplaced) {
+  auto frames = Transaction(0x400, "order");
+  server_.Stream(frames);
+  Start();
+  RunUntil([this] { return server_.confirmed() == 0x410; });
+  kafka_.FailOnce(0, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
+  for (std::string& frame : Transaction(0x420, "order")) {
+    frames.push_back(std::move(frame));
+  }
+  server_.Stream(std::move(frames));
+  FakePostgres::Row row = testing::SideReport();
+  row[15] = "4";
+  server_.Answer(kReport, {row});
+  RunUntil([this] { return relay_->Status().reconnects == 1; });
+  server_.Answer(kReport, {testing::SideReport()});
+  RunUntil([this] { return relay_->Status().counters.rewinds == 1; });
+  RunUntil([this] { return server_.confirmed() == 0x430; });
+  EXPECT_THAT(kafka_.Log("t.order"), SizeIs(2));
+  EXPECT_EQ(relay_->Status().counters.acknowledged, 2u);
+  EXPECT_EQ(relay_->Status().in_flight_records, 0u);
+}
+
 class ExactlyOnceRelayTest : public RelayTest {
  protected:
   ExactlyOnceRelayTest() {

@@ -18,7 +18,6 @@ using testing::Outcome;
 using namespace testing::wal_source;  // the words of the statements
 
 constexpr char kLimit[] = "SELECT rolname, rolconnlimit";
-constexpr char kHolder[] = "FROM pg_catalog.pg_stat_activity";
 const std::optional<std::string> kNull;
 
 class CheckVerbTest : public testing::VerbFixture {
