@@ -120,14 +120,22 @@ TEST_F(ExistingRowsWarningTest, P9RowsOfANewTableAreCountedApart) {
   config_.outbox.tables[1].name = "app.two";
   server_.Answer(kCoverage, {{"16388:690", "app.one", "1.r1:5"},
                              {"16388:690", "app.two", "2.r2:6"}});
-  EXPECT_THAT(Find(), ElementsAre(StartsWith("warning table app.two: has 4 "
-                                             "rows")));
+  EXPECT_THAT(
+      Find(),
+      ElementsAre(StartsWith(
+          "warning table app.two: is new in outbox.tables, and has 4 rows")));
   EXPECT_THAT(Find(AskStore::kYes, ReportNew::kNo), IsEmpty());
-  EXPECT_THAT(Find(AskStore::kNo),
-              ElementsAre(StartsWith("warning table app.two: has 4 rows")));
+  EXPECT_THAT(
+      Find(AskStore::kNo),
+      ElementsAre(StartsWith(
+          "warning table app.two: is new in outbox.tables, and has 4 rows")));
   server_.Answer(kSlot, testing::SlotAt("0/150"));
-  EXPECT_THAT(Find(), ElementsAre(StartsWith("warning table app.two: has 4"),
-                                  StartsWith("warning table app.one: has 3")));
+  EXPECT_THAT(
+      Find(),
+      ElementsAre(
+          StartsWith(
+              "warning table app.two: is new in outbox.tables, and has 4"),
+          StartsWith("warning table app.one: has 3")));
   EXPECT_THAT(Find(AskStore::kYes, ReportNew::kNo),
               ElementsAre(StartsWith("warning table app.one: has 3")));
   server_.Fail(kUnsent, "42P01", "does not exist");

@@ -214,12 +214,20 @@ GRANT UPDATE ON "public"."walpost_cursor" TO "relay";
 
 TEST_F(InitVerbTest, MakesWhatIsMissing) {
   SetTables("    - name: app.events\n");
+  server_.Answer(kComments, {{""}});
   server_.AnswerInTurn(kPublicationExists, {{}, {{"1"}}});
   server_.AnswerInTurn(kSlot, {{}, {}, testing::SlotAt("0/300")});
   const Outcome ended = Run("init");
   EXPECT_EQ(ended.exit_code, kExitOk) << ended.err;
-  EXPECT_EQ(ended.out, "");
-  for (auto& s : server_.statements()) printf("STMT %s\n", s.c_str());
+  EXPECT_THAT(ended.out, StartsWith("table app.events: created\npublication "
+                                    "outbox: created\nslot orders: created\n"));
+  EXPECT_THAT(server_.StatementsWith("pg_create_logical_replication_slot"),
+              SizeIs(1));
+  EXPECT_EQ(
+      FindBirthRecord(
+          testing::CommentOf(server_.StatementsWith(kComment).back()), "orders")
+          ->consistent_point,
+      Lsn(0x300));
 }
 
 }  // namespace
