@@ -30,6 +30,7 @@ class CheckVerbTest : public testing::VerbFixture {
                    testing::ParkingTableIsMissing());
     server_.Answer(kCoverage, {{"16388:690", kNull, kNull}});
     server_.Answer(kLimit, {});
+    server_.Answer("pg_catalog.set_config", {{""}});  // of verify's reader
     server_.Answer("min(schemaname", {{"0", kNull}});
     SetTables("    []\n");
     Set("outbox.messages", "{prefix: outbox}");

@@ -56,9 +56,12 @@ TEST_F(TailTest, PrintsAsManyEventsAsAreAskedFor) {
   server_.Stream(Frames({"order", "a b", "third"}));
   const Outcome ended = Run("tail --count 2");
   EXPECT_EQ(ended.exit_code, kExitOk) << ended.err;
-  EXPECT_EQ(ended.out, R"({"topic":"t.order","id":"i","aggregate_type":"order","aggregate_id":"k","type":null,"payload":"v","headers":null,"commit_lsn":"0/400","ordinal":1,"xid":7,"commit_time":"2000-01-01T00:00:00Z"}
-{"id":"i","aggregate_type":"a b","aggregate_id":"k","type":null,"payload":"v","headers":null,"commit_lsn":"0/400","ordinal":2,"xid":7,"commit_time":"2000-01-01T00:00:00Z","error":"'t.a b' is not a topic name that Kafka accepts (1 to 249 of a-z A-Z 0-9 . _ -, not '.' or '..')"}
-)");
+  EXPECT_EQ(
+      ended.out,
+      R"x({"topic":"t.order","id":"i","aggregate_type":"order","aggregate_id":"k","type":null,"payload":"v","headers":null,"commit_lsn":"0/400","ordinal":1,"xid":7,"commit_time":"2000-01-01T00:00:00Z"}
+{"id":"i","aggregate_type":"a b","aggregate_id":"k","type":null,"payload":"v","headers":null,"commit_lsn":"0/400","ordinal":2,"xid":7,"commit_time":"2000-01-01T00:00:00Z","error":"'t.a b' is not a topic name that Kafka accepts (1 to 249 of a-z A-Z 0-9 . _ -, not '.' or '..')"
+}
+)x");
   EXPECT_THAT(server_.StatementsWith(kCreate),
               ElementsAre(HasSubstr("\" TEMPORARY")));
   EXPECT_THAT(server_.StatementsWith(kStart),
@@ -115,7 +118,7 @@ class LetterTopicTest : public testing::VerbFixture {
     ASSERT_TRUE(record.ok()) << record.status();
     std::vector<std::pair<std::string, std::string>> headers;
     for (const RecordHeader& header : record->headers) {
-      headers.emplace_back(header.name, header.value.value_or(""));
+      if (header.value) headers.emplace_back(header.name, *header.value);
     }
     kafka_.Write("dead", key, std::string(record->value.value_or("")), headers);
   }
@@ -136,12 +139,14 @@ dead/0/2  topic_illegal  id i3  key c
 3 dead letters: 1 record_too_large, 2 topic_illegal
 )");
   ended = Run("dead-letters list --class topic_illegal --json");
-  EXPECT_EQ(ended.out, R"({"place":"dead/0/1","class":"topic_illegal","reason":"so","topic":"t.order","source":"public.outbox","position":"00000003-0000000000000400-0000000000000001","id":"i2","key":"b","aggregate_type":"order","type":"","committed_at":"2020-09-13 12:26:40Z","payload_bytes":3,"copies":1,"state":"open"}
+  EXPECT_EQ(
+      ended.out,
+      R"({"place":"dead/0/1","class":"topic_illegal","reason":"so","topic":"t.order","source":"public.outbox","position":"00000003-0000000000000400-0000000000000001","id":"i2","key":"b","aggregate_type":"order","type":"","committed_at":"2020-09-13 12:26:40Z","payload_bytes":3,"copies":1,"state":"open"}
 {"place":"dead/0/2","class":"topic_illegal","reason":"so","topic":"","source":"public.outbox","position":"00000003-0000000000000400-0000000000000001","id":"i3","key":"c","aggregate_type":"a b","type":"","committed_at":"2020-09-13 12:26:40Z","payload_bytes":3,"copies":1,"state":"open"}
 )");
   ended = Run("dead-letters show --id i1");
   EXPECT_EQ(ended.exit_code, kExitOk) << ended.err;
-  EXPECT_THAT(ended.out, StartsWith("0/0\n"));
+  EXPECT_THAT(ended.out, StartsWith("dead/0/0\n"));
   EXPECT_THAT(ended.out, HasSubstr("\nvi1\n"));
   ended = Run("dead-letters show --id i9");
   EXPECT_EQ(ended.exit_code, kExitFindings);
@@ -152,11 +157,11 @@ TEST_F(LetterTopicTest, ADryRunTriesToBuildThem) {
   const Outcome ended =
       Run("dead-letters retry --all --out-of-order --dry-run");
   EXPECT_EQ(ended.exit_code, kExitFindings);
-  EXPECT_EQ(ended.out, R"(0 would be retried
-dead/0/0 stays as it is: the headers column is not a JSON object: not JSON: The document is empty. (at byte 0)
-dead/0/1 stays as it is: the headers column is not a JSON object: not JSON: The document is empty. (at byte 0)
-dead/0/2 stays as it is: 't.a b' is not a topic name that Kafka accepts (1 to 249 of a-z A-Z 0-9 . _ -, not '.' or '..')
-)");
+  EXPECT_EQ(
+      ended.out,
+      "2 would be retried\ndead/0/2 stays as it is: 't.a b' is not a topic "
+      "name that Kafka accepts (1 to 249 of a-z A-Z 0-9 . _ -, not '.' "
+      "or '..')\n");
   EXPECT_THAT(kafka_.Log("t.order"), IsEmpty());
 }
 

@@ -45,6 +45,7 @@ class InitVerbTest : public testing::VerbFixture {
                     {"0", "payload", "25", "text", "", kNull}});
     server_.Answer("sum(greatest(reltuples", {{"3"}});
     server_.Answer(") existing", {{"3"}});
+    server_.Answer("pg_create_logical_replication_slot", {{"x"}});
   }
 };
 

@@ -59,7 +59,9 @@ class PruneVerbTest : public testing::VerbFixture {
 TEST_F(PruneVerbTest, DeletesOldRowsThatWereSent) {
   const Outcome ended = Run("prune --older-than 7d --batch 5 --pause 0ms");
   EXPECT_EQ(ended.exit_code, kExitOk) << ended.err;
-  EXPECT_EQ(ended.out, R"(whether Kafka still has the events was not asked: kafka.brokers is not set
+  EXPECT_EQ(
+      ended.out,
+      R"(whether Kafka still has the events was not asked: kafka.brokers is not set
 public.outbox: 3 rows deleted, 2 as old are kept: not known to be sent
 public.outbox: 1 of them have no proof: slot orders is known to send rows since transaction 700 and 2023-11-14T22:13:20Z; earlier rows, and those written into a table before it was attached as a partition, may be in Kafka or not: ask walpost verify -c FILE, then walpost prune -c FILE --assume-sent-before '2026-01-31 00:00:00+00' --older-than 7d
 )");
@@ -71,7 +73,9 @@ public.outbox: 1 of them have no proof: slot orders is known to send rows since 
 TEST_F(PruneVerbTest, ADryRunOnlyCounts) {
   const Outcome ended = Run("prune --older-than 7d --dry-run");
   EXPECT_EQ(ended.exit_code, kExitOk) << ended.err;
-  EXPECT_EQ(ended.out, R"(whether Kafka still has the events was not asked: kafka.brokers is not set
+  EXPECT_EQ(
+      ended.out,
+      R"(whether Kafka still has the events was not asked: kafka.brokers is not set
 public.outbox: 7 rows would be deleted, 2 as old are kept: not known to be sent
 public.outbox: 1 of them have no proof: slot orders is known to send rows since transaction 700 and 2023-11-14T22:13:20Z; earlier rows, and those written into a table before it was attached as a partition, may be in Kafka or not: ask walpost verify -c FILE, then walpost prune -c FILE --assume-sent-before '2026-01-31 00:00:00+00' --older-than 7d
 )");

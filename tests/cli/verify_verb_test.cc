@@ -57,7 +57,7 @@ class VerifyVerbTest : public testing::VerbFixture {
     server_.Answer("SELECT pg_current_wal_insert_lsn()::text", {{"0/500"}});
     server_.Answer(kConfirmed, {{"true"}});
     server_.Answer(kParkedTable, {{"false"}});
-    server_.Answer(kSkipped, {{""}});
+    server_.Answer(kSkipped, {{testing::BirthOfOrders()}});
     server_.Answer(kLookup, {});
     server_.Answer("COPY", {});
     Set("route.topic", "'t.{aggregate_type}'");
@@ -126,7 +126,8 @@ TEST_F(VerifyVerbTest, P11EachKindIsFoundAndToldApart) {
                            {"dead_letter", "k", Parked("letter")},
                            {"discarded", "k", Parked("discarded")},
                            {"dead_letter_discarded", "k", Parked("letter2")}});
-  server_.Answer(kSkipped, {{SkipLine("orders", "skipped") + "\n" +
+  server_.Answer(kSkipped, {{testing::BirthOfOrders() + "\n" +
+                             SkipLine("orders", "skipped") + "\n" +
                              SkipLine("other", "lost")}});
   server_.Answer(kLookup, {{"newer", "order"}});
   SetRows({{"sent"},
@@ -325,7 +326,8 @@ TEST_F(VerifyVerbTest, P11WhatTheSlotHasNotConfirmedIsNotMissing) {
   SetRows({{"a"}, {"b", "v", false}});
   Write("a");
   Outcome ended = Run("verify --wait 0");
-  EXPECT_EQ(ended.exit_code, kExitOk) << ended.out;
+  EXPECT_EQ(ended.exit_code, kExitFindings) << ended.out;
+  EXPECT_THAT(ended.out, HasSubstr("0 missing: "));
   EXPECT_THAT(ended.out, HasSubstr("1 unconfirmed: "));
   EXPECT_THAT(ended.out, HasSubstr("the slot has not confirmed all of it"));
   EXPECT_THAT(server_.StatementsWith(kConfirmed).back(),

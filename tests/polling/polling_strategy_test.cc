@@ -202,6 +202,20 @@ TEST_F(LockStrategyTest, ARowWhoseCommitFailedIsNotSentAgain) {
       << "another row of this id, written since";
 }
 
+// It was acknowledged in a transaction that has ended: by now the row may be
+// anybody's.
+TEST_F(LockStrategyTest, P1ARowOfALostTransactionIsNotDeleted) {
+  ASSERT_TRUE(Take().ok());
+  AcknowledgeAll();
+  Reconnect();
+  server_.Answer("SKIP LOCKED", {{"b", "2", "order", "v2"}});
+  ASSERT_TRUE(Take().ok());
+  AcknowledgeAll();
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(server_.StatementsWith("DELETE"),
+              ElementsAre(AllOf(HasSubstr("'b'"), Not(HasSubstr("'a'")))));
+}
+
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
