@@ -315,6 +315,23 @@ TEST_F(HttpServerTest, ClosesTheConnectionThatWaitedLongestToMakeRoom) {
   EXPECT_THAT(kept_alive.Ask(kGet), EndsWith("ok\n"));
 }
 
+TEST_F(HttpServerTest, AsManyStayOpenAsAreConfigured) {
+  options_.max_connections = 3;
+  options_.idle_timeout = 60s;
+  Start();
+  Client first = Connect();
+  Turn(10ms);
+  Client second = Connect();
+  Turn(10ms);
+  Client third = Connect();
+  EXPECT_EQ(first.EndWithin(100ms), Client::End::kOpen);
+  Client fourth = Connect();
+  EXPECT_NE(first.EndWithin(kPatience), Client::End::kOpen);
+  EXPECT_EQ(second.EndWithin(50ms), Client::End::kOpen);
+  EXPECT_EQ(third.EndWithin(50ms), Client::End::kOpen);
+  EXPECT_EQ(fourth.EndWithin(50ms), Client::End::kOpen);
+}
+
 TEST_F(HttpServerTest, PausesWhenDescriptorsRunOut) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "UBSan needs descriptors of its own";

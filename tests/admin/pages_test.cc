@@ -99,5 +99,19 @@ TEST(PagesTest, KnowsNoOtherPath) {
   }
 }
 
+// A probe may add a query, against caches.
+TEST(PagesTest, AQueryIsNoPartOfThePath) {
+  for (const char* path :
+       {"/", "/healthz", "/readyz", "/metrics", "/status", "/other"}) {
+    const Page plain = Get(path);
+    for (const char* query : {"?", "?a=1", "?a=1?b=2", "?/status"}) {
+      const Page page = Get(path + std::string(query));
+      EXPECT_EQ(page.status, plain.status) << path << query;
+      EXPECT_EQ(page.content_type, plain.content_type) << path << query;
+      EXPECT_EQ(page.body.substr(0, 20), plain.body.substr(0, 20)) << path;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace walpost

@@ -300,6 +300,18 @@ TEST_F(ParkedEventServiceTest, P3ATopicThatIsBackGetsItsEventsAndIsFree) {
   RunUntil([this] { return service_->report().topics.empty(); });
 }
 
+// What is left of it waits behind dead events of its keys.
+TEST_F(ParkedEventServiceTest, P3ATopicWithoutFreeEventsIsFree) {
+  config_.parking.isolate_after = seconds(60);
+  server_.Answer(kLoadTopics, {{"t.order", "t", "t", SortableText(kAt), "",
+                                kNull, "t", "t", SortableText(kAt)}});
+  server_.Answer(kReadTopics, {{"t.order", "3", "1", "640", "9"}});
+  ASSERT_TRUE(Open().ok());
+  EXPECT_THAT(service_->report().topics, ElementsAre("t.order"));
+  server_.Answer(kReadTopics, {{"t.order", "3", "0", "640", "9"}});
+  RunUntil([this] { return service_->report().topics.empty(); });
+}
+
 TEST_F(ParkedEventServiceTest, P3AnEventOfAnIsolatedTopicThatFailsHoldsItsKey) {
   config_.parking.isolate_after = seconds(60);
   server_.Answer(kLoadTopics, {{"a b", "t", "t", SortableText(kAt), "", kNull,

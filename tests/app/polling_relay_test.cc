@@ -104,5 +104,35 @@ TEST_F(PollingRelayTest, APausedTableIsReported) {
   EXPECT_EQ(relay_->Status().pause, pause);
 }
 
+// Its producer can go no further, and its row is sent by the next one.
+TEST_F(PollingRelayTest, P1AProducerThatFailedIsReplaced) {
+  kafka_.FailOnce(0, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
+  server_.AnswerInTurn(
+      kTake, {{{"a", "1", "order", "v1"}}, {{"a", "1", "order", "v1"}}, {}});
+  Start();
+  RunUntil([this] { return relay_->Status().counters.rewinds == 1; });
+  RunUntil([this] { return !server_.StatementsWith(kDelete).empty(); });
+  EXPECT_EQ(relay_->Status().counters.acknowledged, 1u);
+  EXPECT_EQ(relay_->Status().counters.rewinds, 1u);
+  EXPECT_THAT(kafka_.Log("order"), SizeIs(1));
+}
+
+TEST_F(PollingRelayTest, ATableThatIsNewByItsPatternIsForTheNextRelay) {
+  config_.outbox.patterns.resize(1);
+  config_.outbox.patterns[0].name = "app.o*";
+  config_.outbox.patterns[0].order_by = "seq";
+  server_.Answer("NOT c.relispartition", {});
+  Start();
+  RunUntilState(RelayState::kStreaming);
+  EXPECT_EQ(relay_->next(), nullptr);
+  server_.Answer("NOT c.relispartition", {{"app.o2", "f", "f", "app.o2"}});
+  RunUntil([this] { return ended_.has_value(); });
+  EXPECT_TRUE(ended_->ok()) << *ended_;
+  ASSERT_NE(relay_->next(), nullptr);
+  ASSERT_THAT(relay_->next()->outbox.tables, SizeIs(2));
+  EXPECT_EQ(relay_->next()->outbox.tables[1].name, "app.o2");
+  EXPECT_TRUE(relay_->next()->has_streamed);
+}
+
 }  // namespace
 }  // namespace walpost

@@ -19,8 +19,10 @@ namespace {
 
 using std::chrono::seconds;
 using ::testing::ElementsAre;
+using testing::FakePostgres;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::Pair;
 using ::testing::SizeIs;
 using namespace testing::wal_source;  // the words of the statements
@@ -217,6 +219,214 @@ TEST_F(RelayTest, AConfigurationThatCannotWorkEndsTheProcess) {
   Start();
   RunUntil([this] { return ended_.has_value(); });
   EXPECT_TRUE(absl::IsFailedPrecondition(*ended_)) << *ended_;
+}
+
+// A promotion that only the side session has noticed.
+TEST_F(RelayTest, P5AfterALostStreamWhatKafkaHasIsSkipped) {
+  server_.Stream(Transaction(0x400, "order"));
+  Start();
+  RunUntil([this] { return server_.confirmed() == 0x410; });
+  FakePostgres::Row row = testing::SideReport();
+  row[15] = "4";
+  server_.Answer(kReport, {row});
+  RunUntil([this] { return relay_->Status().reconnects == 1; });
+  server_.Answer(kReport, {testing::SideReport()});
+  RunUntil([this] { return server_.StatementsWith(kStart).size() >= 2; });
+  RunUntil([this] { return relay_->Status().counters.repeats >= 1; });
+  EXPECT_THAT(kafka_.Log("t.order"), SizeIs(1));
+  EXPECT_EQ(relay_->Status().counters.acknowledged, 1u);
+}
+
+TEST_F(RelayTest, P10AServerThatShutsDownIsLeft) {
+  server_.Stream(Transaction(0x400, "order"));
+  Start();
+  RunUntil([this] { return server_.confirmed() == 0x410; });
+  server_.Drop(kReport);
+  server_.Refuse("57P03", "the database system is shutting down");
+  RunUntil([this] {
+    return relay_->Status().reason.find("57P03") != std::string::npos;
+  });
+  EXPECT_FALSE(ended_.has_value());
+  server_.Answer(kReport, {testing::SideReport()});
+  server_.Refuse("", "");
+  RunUntil([this] { return relay_->Status().counters.repeats == 1; });
+}
+
+// Two cycles: what is behind the failure is sent by the next producer, and
+// what is before it is not sent again.
+TEST_F(RelayTest, P3AProducerThatFailedIsReplaced) {
+  auto frames = Transaction(0x400, "order");
+  server_.Stream(frames);
+  Start();
+  RunUntil([this] { return server_.confirmed() == 0x410; });
+  kafka_.FailOnce(0, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
+  for (std::string& frame : Transaction(0x420, "order")) {
+    frames.push_back(std::move(frame));
+  }
+  server_.Stream(std::move(frames));
+  FakePostgres::Row row = testing::SideReport();
+  row[15] = "4";
+  server_.Answer(kReport, {row});
+  RunUntil([this] { return relay_->Status().reconnects == 1; });
+  server_.Answer(kReport, {testing::SideReport()});
+  RunUntil([this] { return relay_->Status().counters.rewinds == 1; });
+  RunUntil([this] { return server_.confirmed() == 0x430; });
+  EXPECT_THAT(kafka_.Log("t.order"), SizeIs(2));
+  EXPECT_EQ(relay_->Status().counters.acknowledged, 2u);
+  EXPECT_EQ(relay_->Status().in_flight_records, 0u);
+}
+
+class PatternRelayTest : public RelayTest {
+ protected:
+  static constexpr char kMatching[] = "NOT c.relispartition";
+  static constexpr char kExisting[] = "SELECT number FROM tables";
+
+  PatternRelayTest() {
+    config_.outbox.patterns.resize(1);
+    config_.outbox.patterns[0].name = "app.o*";
+    server_.Answer(
+        "n.nspname || '.' || c.relname FROM pg_catalog.pg_class c "
+        "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE c.oid = ANY",
+        {});
+    server_.Answer(kMatching, {});
+    server_.Answer(kExisting, {});
+    const std::optional<std::string> null;
+    server_.Answer("format_type(a.atttypid",
+                   {{"0", "id", "20", "bigint", "", null},
+                    {"0", "aggregate_type", "25", "text", "", null},
+                    {"0", "aggregate_id", "25", "text", "", null},
+                    {"0", "payload", "25", "text", "", null}});
+    server_.Answer("CASE WHEN c.relkind = 'r'",
+                   {{"0", "r", null, null, "f", "app.o1"}});
+    server_.Answer("attnames, rowfilter", {{"app.o1", null, null}});
+    server_.Answer("WHERE c.relkind = 'f'", {});
+    SetDigest("1");
+  }
+  void SetDigest(const std::string& digest) {
+    server_.Answer(kCoverage, {{"16388:690", std::nullopt, std::nullopt}});
+    server_.Answer(kDigest, {{digest}});
+  }
+  void Match(const std::string& name) {
+    server_.Answer(kMatching, {{name, "t", "f", name}});
+  }
+};
+
+TEST_F(PatternRelayTest, ATableThatMatchesIsForTheNextRelay) {
+  Match("app.o1");
+  server_.Answer(kExisting, {{"0"}});
+  Start();
+  RunUntil([this] { return ended_.has_value(); });
+  EXPECT_TRUE(ended_->ok()) << *ended_;
+  ASSERT_NE(relay_->next(), nullptr);
+  ASSERT_THAT(relay_->next()->outbox.tables, SizeIs(1));
+  EXPECT_EQ(relay_->next()->outbox.tables[0].name, "app.o1");
+  EXPECT_FALSE(relay_->next()->has_streamed);
+  EXPECT_THAT(server_.StatementsWith(kStart), IsEmpty());
+}
+
+TEST_F(PatternRelayTest, ATableThatIsNewWhileItStreamsIsTakenUp) {
+  server_.Stream(Transaction(0x400, "order"));
+  Start();
+  RunUntil([this] { return server_.confirmed() == 0x410; });
+  EXPECT_EQ(relay_->next(), nullptr);
+  Match("app.o1");
+  SetDigest("2");
+  RunUntil([this] { return ended_.has_value(); });
+  EXPECT_TRUE(ended_->ok()) << *ended_;
+  ASSERT_NE(relay_->next(), nullptr);
+  ASSERT_THAT(relay_->next()->outbox.tables, SizeIs(1));
+  EXPECT_EQ(relay_->next()->outbox.tables[0].name, "app.o1");
+  EXPECT_TRUE(relay_->next()->has_streamed);
+}
+
+// The rows of app.outbox, and a transaction behind them.
+class SnapshotRelayTest : public RelayTest {
+ protected:
+  SnapshotRelayTest() {
+    config_.postgres.initial_snapshot = true;
+    config_.postgres.create = true;
+    config_.outbox.tables.resize(1);
+    config_.outbox.tables[0].name = "app.outbox";
+    const std::optional<std::string> null;
+    server_.Answer("format_type(a.atttypid",
+                   {{"0", "id", "20", "bigint", "", null},
+                    {"0", "aggregate_type", "25", "text", "", null},
+                    {"0", "aggregate_id", "25", "text", "", null},
+                    {"0", "payload", "25", "text", "", null}});
+    server_.Answer("a.attidentity", {{"id", "20", "t"}});
+    server_.Answer("pg_catalog.set_config", {{""}});  // what Kafka may delete
+    server_.Answer("SELECT a.attname::text", {});
+    server_.Answer("pg_try_advisory_lock", {{"t"}});
+    server_.Answer("SELECT pg_catalog.pg_current_wal_insert_lsn()",
+                   {{"0/700"}});
+    server_.Answer("CASE WHEN c.relkind = 'r'",
+                   {{"0", "r", null, null, "f", "app.outbox"}});
+    server_.Answer("attnames, rowfilter", {{"app.outbox", null, null}});
+    server_.Answer("WHERE c.relkind = 'f'", {});
+    server_.Answer("pg_stat_get_tuples_updated", {});
+    server_.Answer("SELECT count(*) FROM \"app\".\"outbox\"", {{"2"}});
+    server_.Answer(kCoverage, {{"16388:690", "app.outbox", "1.r1:5"}});
+    server_.Answer(kDigest, {{"1 2 3"}});
+    server_.AnswerInTurn(
+        "FETCH",
+        {{{"1", "order", "k1", "v1"}, {"2", "order", "k2", "v2"}}, {}});
+    server_.Answer(kSlot, testing::SlotAt("0/150"));
+    BirthRecord record = *FindBirthRecord(testing::BirthOfOrders(), "orders");
+    record.coverage = "16388:690,app.outbox=1.r1:5,*=passed";
+    server_.Answer(kComments, {{WithBirthRecord("", record)}});
+  }
+};
+
+TEST_F(SnapshotRelayTest, P1RowsFromBeforeTheSlotGoFirst) {
+  server_.Stream(Transaction(0x400, "order"));
+  Start();
+  RunUntil([this] { return server_.confirmed() == 0x410; });
+  EXPECT_THAT(kafka_.Log("t.order"),
+              ElementsAre(Pair("k1", "v1"), Pair("k2", "v2"), Pair("k", "v")));
+  const auto written = server_.StatementsWith(kComment);
+  ASSERT_THAT(written, Not(IsEmpty()));
+  EXPECT_GT(FindBirthRecord(testing::CommentOf(written.front()), "orders")
+                ->streamed_from,
+            0u);
+  EXPECT_EQ(relay_->Status().counters.acknowledged, 3u);
+}
+
+TEST_F(SnapshotRelayTest, P8ARowThatCannotBeDeliveredStopsTheSnapshot) {
+  server_.AnswerInTurn(
+      "FETCH", {{{"1", "order", "k1", "v1"}, {"2", "a b", "k2", "v2"}}, {}});
+  server_.Stream(Transaction(0x400, "order"));
+  Start();
+  RunUntil([this] { return relay_->Status().stoppage.has_value(); });
+  EXPECT_EQ(relay_->Status().stoppage->event_id, "2");
+  EXPECT_THAT(server_.StatementsWith(kStart), IsEmpty());
+  EXPECT_THAT(server_.StatementsWith(kComment), IsEmpty());
+}
+
+TEST_F(SnapshotRelayTest, ASlotThatWasUsedHasNoSnapshotAnyMore) {
+  server_.Answer(kSlot, testing::SlotAt("0/200"));
+  server_.Stream(Transaction(0x400, "order"));
+  Start();
+  RunUntil([this] { return server_.confirmed() == 0x410; });
+  EXPECT_THAT(kafka_.Log("t.order"), ElementsAre(Pair("k", "v")));
+}
+
+// Without a store, a record of an older release does not tell which tables were
+// taken up: rows that the publication had are no gap.
+TEST_F(SnapshotRelayTest, P9WithoutAStoreTheRecordIsAllThatIsKnown) {
+  config_.postgres.initial_snapshot = false;
+  BirthRecord record = *FindBirthRecord(testing::BirthOfOrders(), "orders");
+  record.coverage = "16388:690";
+  record.added.reset();
+  server_.Answer(kComments, {{WithBirthRecord("", record)}});
+  server_.Answer("sum(greatest(reltuples", {{"700"}});
+  server_.Answer("SELECT r.xmin, r.cmin", {{"740", "3"}});
+  server_.Answer("SELECT NOT active", {{"f"}});
+  server_.AnswerInTurn(") counted", {{{"10"}}, {{"4"}}});
+  server_.Answer(kSlot, testing::SlotAt("0/200"));
+  server_.Stream(Transaction(0x400, "order"));
+  Start();
+  RunUntil([this] { return server_.confirmed() == 0x410; });
 }
 
 }  // namespace

@@ -306,6 +306,73 @@ TEST(LoaderErrorsTest, ValuesOutOfRangeAreNamedWithTheRange) {
   });
 }
 
+struct Limits {
+  std::string key;
+  std::string least;
+  std::string below;  // "": there is no such number
+  std::string most;
+  std::string above;
+};
+
+TEST(LoaderErrorsTest, ALimitIsTheLastNumberThatIsTaken) {
+  const auto letters = [](size_t count) { return std::string(count, 'a'); };
+  const std::string hour = "3600001ms";
+  const std::vector<Limits> cases = {
+      {"postgres.slot", "a", "", letters(63), letters(64)},
+      {"postgres.publication", "a", "", letters(63), letters(64)},
+      {"postgres.wal_sender_timeout", "1s", "999ms", "1h", hour},
+      {"postgres.status_interval", "1ms", "0ms", "1h", hour},
+      {"postgres.wal_budget", "0", "", "1125899906842624", "1125899906842625"},
+      {"delivery.max_in_flight_records", "1", "0", "1048576", "1048577"},
+      {"delivery.max_in_flight_bytes", "65536", "65535", "4294967296",
+       "4294967297"},
+      {"delivery.shutdown_timeout", "0ms", "", "1h", hour},
+      {"delivery.transaction_interval", "1ms", "0ms", "10s", "10001ms"},
+      {"delivery.transaction_idle", "0ms", "", "10s", "10001ms"},
+      {"delivery.transaction_timeout", "30s", "29999ms", "1h", hour},
+      {"delivery.max_transaction_records", "1", "0", "1000000000",
+       "1000000001"},
+      {"delivery.max_transaction_bytes", "65536", "65535", "1099511627776",
+       "1099511627777"},
+      {"polling.interval", "1ms", "0ms", "1h", hour},
+      {"polling.batch_size", "1", "0", "100000", "100001"},
+      {"polling.lease", "1s", "999ms", "1h", hour},
+      {"polling.transaction_timeout", "100ms", "99ms", "1h", hour},
+      {"polling.max_attempts", "0", "", "1000000", "1000001"},
+      {"polling.retry_backoff", "1ms", "0ms", "5m", "300001ms"},
+      {"polling.retry_backoff_max", "1s", "999ms", "1d", "86400001ms"},
+      {"polling.notify", "a", "", letters(63), letters(64)},
+      {"kafka.max_topics", "1", "0", "1000000", "1000001"},
+      {"parking.max_keys", "1", "0", "100000", "100001"},
+      {"parking.isolate_after", "10s", "9s", "10s", "9s"},
+      {"parking.max_isolated_bytes", "1", "0", "17592186044416",
+       "17592186044417"},
+      {"checkpoint.topic", "a", "", letters(249), letters(250)},
+      {"checkpoint.interval", "10ms", "9ms", "10m", "600001ms"},
+      {"replay.window", "65536", "65535", "1125899906842624",
+       "1125899906842625"},
+      {"retention.keep", "0ms", "", "3660d", "316224000001ms"},
+      {"retention.interval", "1s", "999ms", "3660d", "316224000001ms"},
+      {"retention.batch_rows", "1", "0", "100000", "100001"},
+      {"retention.pause", "0ms", "", "1h", hour},
+      {"retention.partitions_ahead", "0", "", "366", "367"},
+      {"route.create_topics.partitions", "1", "0", "100000", "100001"},
+      {"route.create_topics.replication_factor", "1", "0", "1000", "1001"},
+  };
+  for (const Limits& limits : cases) {
+    for (const std::string& taken : {limits.least, limits.most}) {
+      const absl::Status status = Parse("", {limits.key + "=" + taken});
+      EXPECT_TRUE(status.ok()) << limits.key << ": " << status;
+    }
+    for (const std::string& refused : {limits.below, limits.above}) {
+      if (refused.empty()) continue;
+      EXPECT_TRUE(
+          absl::IsInvalidArgument(Parse("", {limits.key + "=" + refused})))
+          << limits.key << ": " << refused;
+    }
+  }
+}
+
 // An empty word is no number either; it must not turn into the default.
 TEST(LoaderErrorsTest, AnEmptyValueIsOfTheWrongKind) {
   ExpectRefusals({

@@ -307,5 +307,37 @@ TEST_F(OutboundSetAsideTest, ADeadLetterThatIsRejectedRefusesTheRow) {
               ::testing::HasSubstr("its dead letter"));
 }
 
+// Rows that were sent within a second of a batch that was refused are sent
+// alone; later ones are not suspected.
+TEST_F(PollingSenderTest, ASuspicionEndsAfterItsTime) {
+  constexpr std::chrono::seconds kSuspicion{60};
+  const FetchSizer portion(100);
+  for (const auto& [later, is_alone] :
+       {std::pair(MonotonicTime::duration(0), true),
+        std::pair(MonotonicTime::duration(kSuspicion), true),
+        std::pair(
+            MonotonicTime::duration(kSuspicion) + MonotonicTime::duration(1),
+            false)}) {
+    RowsInFlight flight;
+    const size_t before = sink_.accepted().size();
+    Send("a", flight);
+    Send("b", flight);
+    for (size_t i = before; i < before + 2; ++i) {
+      polling_sender_->OnNotDelivered(sink_.accepted()[i].sequence,
+                                      absl::InvalidArgumentError("too large"));
+    }
+    flight.TakeFinished();
+    ASSERT_EQ(polling_sender_->MaxRows(portion), 1u);
+    EXPECT_EQ(Send("c", flight, absl::OkStatus(), kNow + later), Sent::kSent);
+    EXPECT_EQ(polling_sender_->MaxRows(portion) == 1u, is_alone)
+        << later.count();
+    polling_sender_->OnAcknowledged(sink_.accepted().back().sequence,
+                                    WallNow());
+    Send("z", flight, absl::OkStatus(), kNow + 2 * kSuspicion);
+    polling_sender_->OnAcknowledged(sink_.accepted().back().sequence,
+                                    WallNow());
+  }
+}
+
 }  // namespace
 }  // namespace walpost

@@ -8,6 +8,7 @@
 #include <boost/asio/io_context.hpp>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "pgoutput/type_oid.h"
@@ -17,11 +18,14 @@
 namespace walpost {
 namespace {
 
+using ::testing::AllOf;
 using testing::Await;
 using ::testing::ElementsAre;
 using testing::FakePostgres;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
 
 constexpr uint32_t kTextOid = 25;
 
@@ -65,6 +69,8 @@ class StrategyTest : public ::testing::Test {
                       {"seq", pgoutput::kInt8Oid},
                       {"aggregate_type", kTextOid},
                       {"payload", kTextOid}};
+    schema.columns.insert(schema.columns.end(), more_columns_.begin(),
+                          more_columns_.end());
     auto table = MakePolledTable(outbox_.tables[0], schema);
     ASSERT_TRUE(table.ok()) << table.status();
     ASSERT_TRUE(rows_->SetTable(*std::move(table), "UTF8").ok());
@@ -89,6 +95,7 @@ class StrategyTest : public ::testing::Test {
   PollingOptions polling_;
   testing::MemorySink sink_;
   size_t acknowledged_ = 0;
+  std::vector<pgoutput::ColumnSchema> more_columns_;
   std::unique_ptr<PollingSender> polling_sender_;
   std::unique_ptr<RowSender> rows_;
   BacklogGauge gauge_{"public.outbox"};
@@ -193,6 +200,303 @@ TEST_F(LockStrategyTest, ARowWhoseCommitFailedIsNotSentAgain) {
   ASSERT_TRUE(Take().ok());
   EXPECT_THAT(sink_.Values(), ElementsAre("v1", "v1"))
       << "another row of this id, written since";
+}
+
+// It was acknowledged in a transaction that has ended: by now the row may be
+// anybody's.
+TEST_F(LockStrategyTest, P1ARowOfALostTransactionIsNotDeleted) {
+  ASSERT_TRUE(Take().ok());
+  AcknowledgeAll();
+  Reconnect();
+  server_.Answer("SKIP LOCKED", {{"b", "2", "order", "v2"}});
+  ASSERT_TRUE(Take().ok());
+  AcknowledgeAll();
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(server_.StatementsWith("DELETE"),
+              ElementsAre(AllOf(HasSubstr("'b'"), Not(HasSubstr("'a'")))));
+}
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+// Of its conditions, those of the clock are real: a lease is a tenth of a
+// second.
+class LeaseStrategyTest : public StrategyTest {
+ protected:
+  LeaseStrategyTest() {
+    RowStateOptions& state = outbox_.tables[0].state;
+    state = {};
+    state.status = "status";
+    state.locked_until = "locked";
+    state.attempts = "attempts";
+    more_columns_ = {{"status", kTextOid},
+                     {"locked", 1184},  // timestamptz
+                     {"attempts", pgoutput::kInt4Oid}};
+    polling_.lease = milliseconds(60'000);
+    server_.Answer(kClaim, {Row("a"), Row("b")});
+    server_.Answer(kRenew, {});
+  }
+
+  static FakePostgres::Row Row(const std::string& id,
+                               std::optional<std::string> type = "order") {
+    return {id, "1", std::move(type), "v" + id, "processing", "mark1", "0"};
+  }
+  void Begin() { Start(PollingOptions::Strategy::kClaim); }
+  void Acknowledge(size_t index) {
+    polling_sender_->OnAcknowledged(sink_.accepted()[index].sequence,
+                                    WallNow());
+  }
+  std::vector<std::string> Marked() {
+    return server_.StatementsWith("SET \"status\" = 'published'");
+  }
+  std::vector<std::string> Renewed() { return server_.StatementsWith(kRenew); }
+
+  static constexpr char kClaim[] = "SKIP LOCKED";
+  static constexpr char kRenew[] = "RETURNING u.\"id\", u.\"locked\"";
+  static constexpr char kReturn[] = "u.\"locked\" <= now()";
+};
+
+TEST_F(LeaseStrategyTest, P1ARowIsMarkedAfterItsAcknowledgement) {
+  Begin();
+  EXPECT_EQ(strategy_->take_at(), MonotonicTime());
+  const MonotonicTime before = Clock::now();
+  ASSERT_TRUE(Take().ok());
+  EXPECT_THAT(sink_.Values(), ElementsAre("va", "vb"));
+  EXPECT_GE(strategy_->take_at(), before + milliseconds(200))
+      << "they are slow";
+  EXPECT_LE(strategy_->take_at(), Clock::now() + polling_.interval);
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(Marked(), IsEmpty());
+  AcknowledgeAll();
+  EXPECT_EQ(strategy_->settle_at(), MonotonicTime());
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(Marked(), ElementsAre(HasSubstr("('a', 'b')")));
+  EXPECT_EQ(strategy_->take_at(), MonotonicTime()) << "rows behind them";
+}
+
+TEST_F(LeaseStrategyTest, WaitsALittleForTheRestOfABatch) {
+  Begin();
+  ASSERT_TRUE(Take().ok());
+  Acknowledge(0);
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(Marked(), IsEmpty());
+  EXPECT_LE(strategy_->settle_at(), Clock::now() + milliseconds(5));
+  EXPECT_GT(strategy_->settle_at(), MonotonicTime());
+  std::this_thread::sleep_until(strategy_->settle_at());
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(Marked(), ElementsAre(HasSubstr("('a')")));
+}
+
+TEST_F(LeaseStrategyTest, HalfABatchIsNotKeptWaiting) {
+  polling_.batch_size = 2;
+  Begin();
+  ASSERT_TRUE(Take().ok());
+  Acknowledge(0);
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(Marked(), ElementsAre(HasSubstr("('a')")));
+}
+
+TEST_F(LeaseStrategyTest, NothingMoreIsTakenWithFourBatchesInHand) {
+  polling_.batch_size = 1;
+  Begin();
+  for (const char* id : {"a", "b", "c"}) {
+    server_.Answer(kClaim, {Row(id)});
+    ASSERT_TRUE(Take().ok());
+    EXPECT_LT(strategy_->take_at(), MonotonicTime::max()) << id;
+  }
+  server_.Answer(kClaim, {Row("d")});
+  ASSERT_TRUE(Take().ok());
+  EXPECT_EQ(strategy_->take_at(), MonotonicTime::max());
+}
+
+TEST_F(LeaseStrategyTest, AnEmptyTableIsLookedAtAfterTheInterval) {
+  polling_.interval = milliseconds(5'000);
+  server_.Answer(kClaim, {});
+  Begin();
+  const MonotonicTime before = Clock::now();
+  ASSERT_TRUE(Take().ok());
+  EXPECT_GE(strategy_->take_at(), before + polling_.interval);
+  EXPECT_LE(strategy_->take_at(), Clock::now() + polling_.interval);
+  strategy_->OnNotified();
+  EXPECT_EQ(strategy_->take_at(), MonotonicTime());
+}
+
+TEST_F(LeaseStrategyTest, ALeaseIsRenewedAfterAThird) {
+  polling_.lease = milliseconds(150);
+  Begin();
+  ASSERT_TRUE(Take().ok());
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(Renewed(), IsEmpty());
+  const MonotonicTime ends = strategy_->hold_ends_at();
+  server_.Answer(kRenew, {{"b", "mark2"}, {"a", "mark2"}});
+  std::this_thread::sleep_for(milliseconds(51));
+  EXPECT_LE(strategy_->settle_at(), Clock::now());
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(Renewed(), ElementsAre(AllOf(HasSubstr("'a'"), HasSubstr("'b'"),
+                                           HasSubstr("<= 'mark1'"))));
+  EXPECT_GE(strategy_->hold_ends_at(), ends + milliseconds(50));
+  EXPECT_THAT(strategy_->hold_ends_because(), Not(HasSubstr("another's")));
+  std::this_thread::sleep_for(milliseconds(51));
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(Renewed().back(), HasSubstr("<= 'mark2'"));
+}
+
+TEST_F(LeaseStrategyTest, P1ARowThatAnotherHasEndsTheHold) {
+  polling_.lease = milliseconds(150);
+  Begin();
+  ASSERT_TRUE(Take().ok());
+  server_.Answer(kRenew, {{"a", "mark2"}});
+  std::this_thread::sleep_for(milliseconds(51));
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_EQ(strategy_->hold_ends_at(), MonotonicTime());
+  EXPECT_THAT(strategy_->hold_ends_because(), HasSubstr("another's"));
+  AcknowledgeAll();
+  ASSERT_TRUE(Settle().ok());
+  server_.Answer(kClaim, {Row("c")});
+  ASSERT_TRUE(Take().ok());
+  EXPECT_GT(strategy_->hold_ends_at(), MonotonicTime()) << "nothing is held";
+}
+
+TEST_F(LeaseStrategyTest, ExpiredRowsAreReturnedByTheQuarterOfALease) {
+  polling_.lease = milliseconds(200);
+  server_.Answer(kClaim, {});
+  Begin();
+  ASSERT_TRUE(Settle().ok());
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(server_.StatementsWith(kReturn), SizeIs(1));
+  EXPECT_LE(strategy_->settle_at(), Clock::now() + milliseconds(50));
+  std::this_thread::sleep_until(strategy_->settle_at());
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(server_.StatementsWith(kReturn), SizeIs(2));
+  Reconnect();
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(server_.StatementsWith(kReturn), SizeIs(3)) << "at once again";
+}
+
+TEST_F(LeaseStrategyTest, ALongLeaseIsLookedAtEveryFiveSeconds) {
+  server_.Answer(kClaim, {});
+  Begin();
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_GT(strategy_->settle_at(), Clock::now() + milliseconds(4'000));
+  EXPECT_LE(strategy_->settle_at(), Clock::now() + milliseconds(5'000));
+}
+
+TEST_F(LeaseStrategyTest, ADurableRowThatCouldNotBeMarkedIsMarkedNextTime) {
+  Begin();
+  ASSERT_TRUE(Take().ok());
+  AcknowledgeAll();
+  server_.Fail("SET \"status\" = 'published'", "40001", "serialize");
+  EXPECT_FALSE(Settle().ok());
+  server_.Answer("SET \"status\" = 'published'", {});
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(Marked(), SizeIs(2));
+  EXPECT_THAT(Marked().back(), AllOf(HasSubstr("'a'"), HasSubstr("'b'")));
+  EXPECT_THAT(sink_.Values(), ElementsAre("va", "vb"));
+}
+
+TEST_F(LeaseStrategyTest, ARowThatCannotBeDeliveredIsReleasedWithItsMark) {
+  server_.Answer(kClaim, {Row("a", std::nullopt), Row("b")});
+  Begin();
+  ASSERT_TRUE(Take().ok());
+  AcknowledgeAll();
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(Marked(), ElementsAre(HasSubstr("('b')")));
+  const auto refused = server_.StatementsWith("\"attempts\" = coalesce");
+  EXPECT_THAT(refused,
+              ElementsAre(AllOf(HasSubstr("'a'"), HasSubstr("<= 'mark1'"))));
+}
+
+TEST_F(LeaseStrategyTest, P1AfterTheEndOfTheLeaseOnlyDurableRowsAreMarked) {
+  polling_.lease = milliseconds(30);
+  server_.Answer(kClaim, {Row("a", std::nullopt), Row("b")});
+  Begin();
+  ASSERT_TRUE(Take().ok());
+  AcknowledgeAll();
+  std::this_thread::sleep_for(milliseconds(31));
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(Marked(), ElementsAre(HasSubstr("('b')")));
+  EXPECT_THAT(server_.StatementsWith("\"attempts\" = coalesce"), IsEmpty());
+}
+
+TEST_F(LeaseStrategyTest, P1AClaimThatTookLongerThanItsLeaseIsNotUsed) {
+  polling_.lease = milliseconds(30);
+  server_.AnswerAfter(kClaim, {Row("a")}, [] {
+    std::this_thread::sleep_for(milliseconds(26));  // five sixths
+  });
+  Begin();
+  ASSERT_TRUE(Take().ok());
+  EXPECT_THAT(sink_.Values(), IsEmpty());
+}
+
+class CursorWindowTest : public StrategyTest {
+ protected:
+  static constexpr char kNow[] = "pg_snapshot_xmin";
+  static constexpr char kLoad[] = "SELECT system_identifier, window_from";
+  static constexpr char kSave[] = "INSERT INTO \"public\".\"walpost_cursor\"";
+  static constexpr char kLock[] = "pg_try_advisory_lock";
+  static constexpr char kFetch[] = " LIMIT ";
+  const std::optional<std::string> null_;
+
+  CursorWindowTest() {
+    server_.Answer(kLock, {{"t"}});
+    server_.Answer(kLoad, {{"77", "20", "20", null_, "5", "0"}});
+    server_.Answer(kNow, {{"77", "30", "31", null_}});
+    server_.Answer(kFetch, {});
+  }
+  void Begin() { Start(PollingOptions::Strategy::kCursor); }
+};
+
+TEST_F(CursorWindowTest, AWindowOpensUpToWhatHasEnded) {
+  Begin();
+  EXPECT_EQ(strategy_->hold_ends_at(), MonotonicTime::max());
+  EXPECT_EQ(strategy_->settle_at(), MonotonicTime::max());
+  server_.Answer(kFetch, {{"a", "6", "order", "v"}});
+  ASSERT_TRUE(Take().ok());
+  const std::string fetch = server_.StatementsWith(kFetch).back();
+  EXPECT_THAT(fetch, AllOf(HasSubstr("'20'"), HasSubstr("'30'")));
+  EXPECT_EQ(strategy_->take_at(), MonotonicTime::max()) << "a batch at a time";
+  AcknowledgeAll();
+  EXPECT_EQ(strategy_->settle_at(), MonotonicTime());
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(server_.StatementsWith(kSave).back(),
+              HasSubstr("'77', '30'::xid8, '30'::xid8, NULL, 6, 0)"));
+  EXPECT_LT(strategy_->take_at(), MonotonicTime::max());
+}
+
+TEST_F(CursorWindowTest, WithoutEndedTransactionsNothingIsFetched) {
+  server_.Answer(kNow, {{"77", "20", "31", null_}});
+  polling_.interval = milliseconds(5'000);
+  Begin();
+  const MonotonicTime before = Clock::now();
+  ASSERT_TRUE(Take().ok());
+  EXPECT_THAT(server_.StatementsWith(kFetch), IsEmpty());
+  EXPECT_GE(strategy_->take_at(), before + polling_.interval);
+  strategy_->OnNotified();
+  EXPECT_LE(strategy_->take_at(), Clock::now());
+}
+
+TEST_F(CursorWindowTest, AnotherPollerHasTheCursor) {
+  server_.Answer(kLock, {{"f"}});
+  Begin();
+  EXPECT_TRUE(strategy_->is_standby());
+  EXPECT_THAT(std::string(strategy_->trouble().message()),
+              HasSubstr("another walpost has the cursor of"));
+  server_.Answer(kLock, {{"t"}});
+  Reconnect();
+  EXPECT_FALSE(strategy_->is_standby());
+  EXPECT_TRUE(strategy_->trouble().ok());
+}
+
+TEST_F(CursorWindowTest, P9RowsOfAnotherClusterArePublishedOnce) {
+  server_.Answer(kNow, {{"78", "30", "31", "9"}});
+  server_.AnswerInTurn(kFetch, {{{"a", "6", "order", "v"}}, {}});
+  Begin();
+  ASSERT_TRUE(Take().ok());
+  AcknowledgeAll();
+  ASSERT_TRUE(Settle().ok());
+  ASSERT_TRUE(Take().ok());
+  EXPECT_THAT(sink_.Values(), ElementsAre("v"));
+  EXPECT_THAT(server_.StatementsWith(kSave).back(), HasSubstr("'78', "));
 }
 
 }  // namespace

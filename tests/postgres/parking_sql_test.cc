@@ -53,6 +53,17 @@ TEST(ParkingSqlTest, ALetterHasColumnsForQueries) {
   EXPECT_THAT(sql, HasSubstr("'dead_letter'"));
 }
 
+// Of another numbering, what is from where the stream goes on may be in the
+// WAL again, under other ordinals: from the first event there.
+TEST(ParkingSqlTest, P3WhatWasCountedOtherwiseIsReadFromItsTransactionOn) {
+  for (const std::string& sql :
+       {Sql().LoadLanes(Lsn(0x1F)), Sql().LoadTopics(Lsn(0x1F))}) {
+    EXPECT_THAT(sql, HasSubstr(".numbering <> 17 AND "));
+    EXPECT_THAT(sql, HasSubstr(".position >= "
+                               "'000000000000001F-0000000000000000' THEN"));
+  }
+}
+
 TEST(ParkingSqlTest, LettersAreNotListedAsParkedEvents) {
   using Settled = ParkingSql::Settled;
   EXPECT_THAT(Sql().List(Settled::kLeftOut),

@@ -11,6 +11,7 @@
 
 #include "base/sqlstate.h"
 #include "delivery/gap.h"
+#include "postgres/connect/instance_name.h"
 #include "support/fake_postgres.h"
 #include "support/sender_fixture.h"
 #include "support/wal_source_answers.h"
@@ -168,6 +169,24 @@ TEST_F(SourceSetupTest, ASlotInUseIsWaitedFor) {
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_EQ(SqlstateOf(status), kSqlstateObjectInUse);
   EXPECT_EQ(Begin(), "");
+}
+
+// A walsender that an earlier run has left behind is ended, but not by an
+// instance that has streamed: it may be its own.
+TEST_F(SourceSetupTest, ADeadPredecessorIsEndedBeforeTheFirstStream) {
+  constexpr char kEnd[] = "pg_terminate_backend";
+  std::string dead = InstanceName::OfThisProcess("orders").text();
+  dead = dead.substr(0, dead.rfind(':')) + ":2000000000";
+  server_.Answer("pg_stat_activity", {{"4711", dead, "f", kNull, "t", "f"}});
+  server_.Answer(kEnd, {{"t"}});
+  server_.Answer(kSlot, testing::SlotAt("0/200", "t"));
+  EXPECT_TRUE(absl::IsUnavailable(Run()));
+  EXPECT_THAT(server_.StatementsWith(kEnd), ElementsAre(HasSubstr("(4711)")));
+  server_.Answer(kSlot, testing::SlotAt("0/200"));
+  ASSERT_TRUE(Run().ok());
+  server_.Answer(kSlot, testing::SlotAt("0/200", "t"));
+  EXPECT_TRUE(absl::IsUnavailable(Run()));
+  EXPECT_THAT(server_.StatementsWith(kEnd), SizeIs(1));
 }
 
 TEST_F(SourceSetupTest, P8DecisionsAndPausesAreKnownBeforeTheStream) {

@@ -7,7 +7,9 @@
 #include <boost/asio/io_context.hpp>
 #include <string>
 
+#include "fmt/format.h"
 #include "support/fake_postgres.h"
+#include "support/message_bytes.h"
 
 namespace walpost {
 namespace {
@@ -26,6 +28,12 @@ constexpr char kMayPeek[] = "SELECT NOT active";
 constexpr char kPeek[] = "peek_binary_changes";
 constexpr char kColumns[] = "format_type(a.atttypid";
 constexpr char kTypes[] = "SELECT u.oid";
+
+std::string Hex(const std::string& bytes) {
+  std::string text = "\\x";
+  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
 
 class UnsentRowsTest : public ::testing::Test {
  protected:
@@ -87,6 +95,40 @@ TEST_F(UnsentRowsTest, P9WhatTheSlotNoLongerHasIsNotSent) {
               HasSubstr("'orders', '0/500'::pg_lsn"));
   EXPECT_THAT(server_.StatementsWith(kMayPeek).at(0),
               HasSubstr("<= 67108864 FROM"));
+}
+
+// The stream goes on at 0/200: a transaction that commits there is sent.
+TEST_F(UnsentRowsTest, P9TheSlotSendsWhatCommitsFromWhereTheStreamGoesOn) {
+  server_.Answer(kMayPeek, {{"t"}});
+  server_.Answer(kColumns, {{"0", "id", "25", "text", "", ""}});
+  FakePostgres::Rows rows = {
+      {Hex(testing::RelationMessage(
+          5, "app", "new", {{"id"}, {"aggregate_type"}, {"payload"}}))},
+      {Hex(testing::RelationMessage(
+          6, "app", "old", {{"id"}, {"aggregate_type"}, {"payload"}}))},
+  };
+  outbox_.tables.resize(2);
+  outbox_.tables[1].name = "app.old";
+  for (const uint64_t lsn : {0x1ff, 0x200, 0x210}) {
+    rows.push_back({Hex(testing::BeginMessage(Lsn(lsn)))});
+    for (const uint32_t relation : {5, 6}) {
+      const std::string id = fmt::format("{:x}", lsn);
+      rows.push_back({Hex(testing::InsertMessage(
+          relation,
+          {testing::Text(id), testing::Text("order"), testing::Text("v")}))});
+    }
+    rows.push_back({Hex(testing::CommitMessage(Lsn(lsn), Lsn(lsn + 8)))});
+  }
+  server_.Answer(kPeek, rows);
+  server_.AnswerInTurn(kCount, {{{"10"}}, {{"4"}}, {{"2"}}});
+  const auto unsent = Count();
+  ASSERT_TRUE(unsent.ok()) << unsent.status();
+  EXPECT_EQ(unsent->rows.count, 8u);
+  EXPECT_TRUE(unsent->was_published);
+  EXPECT_THAT(server_.StatementsWith(kCount).back(),
+              HasSubstr("ANY (ARRAY['200', '210']::text[])"));
+  server_.AnswerInTurn(kCount, {{{"10"}}, {{"4"}}, {{"4"}}});
+  EXPECT_FALSE(Count()->was_published) << "all are still to come";
 }
 
 TEST_F(UnsentRowsTest, P9RowsThatAreAllFromBeforeWereNeverPublished) {

@@ -53,16 +53,23 @@ class MockKafka {
   }
 
   // Waits until the broker has it.
-  void Write(const char* topic, const std::string& key,
-             const std::optional<std::string>& value) {
+  void Write(
+      const char* topic, const std::string& key,
+      const std::optional<std::string>& value,
+      const std::vector<std::pair<std::string, std::string>>& headers = {}) {
     rd_kafka_t* writer = Client(RD_KAFKA_PRODUCER);
     void* const payload = value ? const_cast<char*>(value->data()) : nullptr;
     const size_t size = value ? value->size() : 0;
-    const rd_kafka_resp_err_t code =
-        rd_kafka_producev(writer, RD_KAFKA_V_TOPIC(topic),
-                          RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-                          RD_KAFKA_V_KEY(key.data(), key.size()),
-                          RD_KAFKA_V_VALUE(payload, size), RD_KAFKA_V_END);
+    rd_kafka_headers_t* const own = rd_kafka_headers_new(headers.size());
+    for (const auto& [name, content] : headers) {
+      rd_kafka_header_add(own, name.data(), static_cast<ssize_t>(name.size()),
+                          content.data(), static_cast<ssize_t>(content.size()));
+    }
+    const rd_kafka_resp_err_t code = rd_kafka_producev(
+        writer, RD_KAFKA_V_TOPIC(topic),
+        RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+        RD_KAFKA_V_KEY(key.data(), key.size()), RD_KAFKA_V_VALUE(payload, size),
+        RD_KAFKA_V_HEADERS(own), RD_KAFKA_V_END);
     EXPECT_EQ(code, RD_KAFKA_RESP_ERR_NO_ERROR);
     EXPECT_EQ(rd_kafka_flush(writer, 10'000), RD_KAFKA_RESP_ERR_NO_ERROR);
     rd_kafka_destroy(writer);

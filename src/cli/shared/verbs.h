@@ -34,6 +34,9 @@ absl::Status RequirePostgres(const Config& config);
 // kInvalidArgument: the key of one end is missing (see also RequireSink).
 absl::Status RequireBothEnds(const Config& config);
 
+// Parses the line and runs its verb. Returns the exit code.
+int RunCommandLine(int argc, const char* const* argv);
+
 void AddRecover(CLI::App& app, int& exit_code);
 void AddRun(CLI::App& app, int& exit_code);
 void AddCheck(CLI::App& app, int& exit_code);
