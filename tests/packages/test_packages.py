@@ -147,6 +147,8 @@ def test_from_installation_to_purge(root, servers, tmp_path):
     topics = f"debian{root.release}."
     text = conffile.read_text()
     for key, value in (("postgres", None), ("  conninfo", database.conninfo()),
+                       # The two roots share a server.
+                       ("  slot", f"debian{root.release}"),
                        ("  create", "true"), ("kafka", None),
                        ("  brokers", kafka.bootstrap), ("route", None),
                        ("  topic", f"'{topics}{{aggregate_type}}'"),
