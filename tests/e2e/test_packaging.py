@@ -12,7 +12,7 @@ import yaml
 
 from harness.paths import REPOSITORY, walpost_binary
 
-_PACKAGING = REPOSITORY / "packaging"
+_UNIT_FILES = REPOSITORY / "deploy" / "systemd"
 _UNITS = ("walpost.service", "walpost@.service")
 
 
@@ -76,7 +76,7 @@ def test_the_manual_page_of_the_configuration_has_no_error():
 @pytest.mark.parametrize("unit", _UNITS)
 def test_a_unit_is_hardened(unit):
     said = _run("systemd-analyze", "security", "--offline=true", "--no-pager",
-                _PACKAGING / unit)
+                _UNIT_FILES / unit)
     score = re.search(r"Overall exposure level for \S+: ([\d.]+)", said)[1]
     assert float(score) <= 2.0, said
 
@@ -84,7 +84,7 @@ def test_a_unit_is_hardened(unit):
 @pytest.mark.parametrize("unit", _UNITS)
 def test_a_unit_has_no_error(unit, tmp_path):
     """With a program in the place of the installed one."""
-    text = (_PACKAGING / unit).read_text()
+    text = (_UNIT_FILES / unit).read_text()
     text = text.replace("/usr/bin/walpost", str(walpost_binary()))
     text = re.sub(r"(?m)^Documentation=.*\n", "", text)
     (tmp_path / unit).write_text(text)
@@ -94,14 +94,14 @@ def test_a_unit_has_no_error(unit, tmp_path):
 
 
 def test_the_units_differ_in_names_alone():
-    one, many = ((_PACKAGING / unit).read_text() for unit in _UNITS)
+    one, many = ((_UNIT_FILES / unit).read_text() for unit in _UNITS)
     differ = set(many.splitlines()) - set(one.splitlines())
     assert all("%i" in line for line in differ), differ
 
 
 def test_a_restart_is_for_what_it_can_help():
     """The exit codes are those of README.md."""
-    unit = (_PACKAGING / "walpost.service").read_text()
+    unit = (_UNIT_FILES / "walpost.service").read_text()
     assert "RestartPreventExitStatus=2 4\n" in unit
     readme = (REPOSITORY / "README.md").read_text()
     assert "| 2 | wrong command line or configuration" in readme
@@ -116,7 +116,7 @@ def test_the_scripts_have_no_finding():
                    "#!/usr/bin/env bash")]
     assert len(scripts) > 8
     _run("shellcheck", "-x", "--severity=warning", *scripts,
-         *(_PACKAGING / "debian").glob("p*"), cwd=REPOSITORY)
+         *(REPOSITORY / "deploy" / "debian").glob("p*"), cwd=REPOSITORY)
 
 
 def test_the_version_is_in_one_place():
