@@ -213,6 +213,14 @@ GRANT UPDATE ON "public"."walpost_cursor" TO "relay";
 )");
 }
 
+TEST_F(InitVerbTest, AColumnThatItsOwnTableWouldNotHaveIsAMistake) {
+  SetTables("    - name: app.events\n      columns: {id: id, payload: body}\n");
+  const Outcome ended = Run("init");
+  EXPECT_EQ(ended.exit_code, kExitPostgres);
+  EXPECT_THAT(ended.err, HasSubstr("does not have: body. Correct"));
+  EXPECT_THAT(server_.StatementsWith("create table"), IsEmpty());
+}
+
 TEST_F(InitVerbTest, MakesWhatIsMissing) {
   SetTables("    - name: app.events\n");
   server_.Answer(kComments, {{""}});

@@ -421,6 +421,24 @@ NOT clean
 )");
 }
 
+// A topic that is all of a column has no prefix.
+TEST_F(VerifyVerbTest, TopicsOfOthersAreNotRead) {
+  Set("route.topic", "'{aggregate_type}'");
+  kafka_.CreateTopic("order", 1);
+  kafka_.CreateTopic("foreign", 1);
+  SetRows({{"a"}});
+  Write("a", "v", "order");
+  Write("b", "v", "foreign");
+  EXPECT_THAT(Run("verify").out, HasSubstr(" 1 records\n"));
+}
+
+// Brokers that know no topic of that prefix hide none.
+TEST_F(VerifyVerbTest, P11WithoutATopicNothingIsHidden) {
+  Set("route.topic", "'u.{aggregate_type}'");
+  SetRows({});
+  EXPECT_THAT(Run("verify").out, Not(HasSubstr("no topic was read")));
+}
+
 TEST_F(VerifyVerbTest, IdsOfAFileAreExpectedInPlaceOfRows) {
   const std::string path = file() + ".ids";
   std::ofstream(path) << "a\n\nb\n";
