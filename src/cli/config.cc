@@ -57,21 +57,11 @@ std::string ManualPage() {
       kVersion, Roff(kAbout), keys, kExample);
 }
 
-int RunConfig(const std::string& form) {
-  if (form == "sample") {
-    PrintContent(SampleConfig());
-  } else if (form == "manual") {
-    PrintContent(ManualPage());
-  } else if (form == "schema") {
-    PrintContent(ConfigSchema());
-  } else if (form == "table") {
-    PrintContent(ReferenceTable());
-  } else {
-    return Fail(absl::InvalidArgumentError(fmt::format(
-                    "'{}' is not one of sample, schema, table, manual", form)),
-                kExitUsage);
-  }
-  return kExitOk;
+std::string InForm(const std::string& form) {
+  if (form == "sample") return SampleConfig();
+  if (form == "schema") return ConfigSchema();
+  if (form == "table") return ReferenceTable();
+  return ManualPage();
 }
 
 }  // namespace
@@ -79,16 +69,19 @@ int RunConfig(const std::string& form) {
 void AddConfig(CLI::App& app, int& exit_code) {
   Verb verb(app, "config", "Print all keys of the configuration");
   auto form = std::make_shared<std::string>();
-  verb.Option(
-          "FORM", *form,
-          "sample: a file to start from; schema: a JSON Schema for editors; "
-          "table: Markdown")
+  verb.Option("FORM", *form,
+              "A file to start from, a JSON Schema for editors, a table in "
+              "Markdown, or walpost.yaml(5)")
+      .OneOf({"sample", "schema", "table", "manual"})
       .Required();
   verb.Footer(
       "As in: walpost config sample > walpost.yaml\n"
       "`walpost run --print-config` has the values in effect.\n"
       "Exit codes: 0 printed, 2 wrong command line.");
-  verb.Callback([form, &exit_code] { exit_code = RunConfig(*form); });
+  verb.Callback([form, &exit_code] {
+    PrintContent(InForm(*form));
+    exit_code = kExitOk;
+  });
 }
 
 }  // namespace walpost

@@ -87,7 +87,7 @@ TEST_F(CommandLineTest, WhatCannotBeMeantIsRefusedAndTouchesNothing) {
       {"skip 0/1 --why x", "is not a position"},
       {"dead-letter 0/1 --why x", "is not a position"},
       {"dead-letters", "ACTION is required"},
-      {"dead-letters delete", "dead-letters: unknown action 'delete'"},
+      {"dead-letters delete", "'delete' is none of list, show, retry, discard"},
       {"dead-letters list --dry-run", "are for retry and discard"},
       {"dead-letters list --out-of-order", "are for retry and discard"},
       {"dead-letters show --why x", "are for retry and discard"},
@@ -100,7 +100,7 @@ TEST_F(CommandLineTest, WhatCannotBeMeantIsRefusedAndTouchesNothing) {
       {"dead-letters retry --all --out-of-order", "--why is missing"},
       {"dead-letters retry --id 1 --why x", "add --out-of-order"},
       {"parked", "ACTION is required"},
-      {"parked drop", "parked: unknown action 'drop'"},
+      {"parked drop", "'drop' is none of list, show, release"},
       {"parked list --class x", "--class: 'x' is not a class"},
       {"parked list --position 0/1", "is not a position"},
       {"parked list --why x", "--why and --by are for decisions"},
@@ -192,8 +192,8 @@ TEST_F(CommandLineTest, TheFirstWordIsAVerb) {
       {{},
        "walpost: which verb? One of run, check, init, status, tail, "
        "verify, replay, recover, pause, resume, skip, dead-letter, "
-       "dead-letters, parked, prune, version, man, completion; see walpost "
-       "--help\n"},
+       "dead-letters, parked, prune, config, version, man, completion; see "
+       "walpost --help\n"},
       {{"-c"},
        "walpost: -c: options come after the verb, as in walpost run -c "
        "walpost.yaml; see walpost --help\n"},
@@ -263,7 +263,7 @@ TEST_F(CommandLineTest, TheManualPageAndTheCompletionNameEachVerb) {
   }
   EXPECT_THAT(page.out,
               HasSubstr(".TP\n.B \\-c,\\-\\-config TEXT\nConfiguration file "
-                        "(YAML). Required.\n"));
+                        "(YAML); else the one that WALPOST_CONFIG names"));
   EXPECT_THAT(page.out, HasSubstr("(10)."));
   EXPECT_THAT(page.out, HasSubstr("With \\-\\-from\\-table."));
   EXPECT_THAT(page.out, HasSubstr("Not with \\-\\-accept."));
