@@ -31,6 +31,7 @@ _CLAIM_CHECK = "outbox:\n  tables:\n    - name: public.outbox\n"
 # the name of what does so elsewhere.
 _BLOCKS = {
     ("README.md", "service"): "a picture",
+    ("README.md", "apt-get install"): "tests/packages/test_packages.py",
     ("README.md", "scripts/build"): "test_the_scripts_of_readme_exist",
     ("README.md", "postgres:"): "test_readme",
     ("README.md", "sudo -u postgres psql"): "test_init",
