@@ -85,7 +85,8 @@ class RecordReports {
   virtual void OnSinkFailed(const absl::Status& error) = 0;
 };
 
-// Who produces: is told the sink, and gets its reports.
+// Implemented by the owner of a producer: receives each new sink, and that
+// sink's delivery reports.
 class SinkListener : public RecordReports {
  public:
   // nullptr: there is none. Valid until the next call; reports may follow it.

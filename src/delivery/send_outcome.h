@@ -10,7 +10,7 @@
 //
 // A source with an order stops before a refused event: nothing that follows may
 // overtake it. A polled row has no such followers: its refusal is marked in the
-// row, and an unknown topic is the trouble of its rows alone. What an operator
+// row, and an unknown topic affects only its own rows. What an operator
 // must settle (any other) concerns all rows.
 //
 // A batch that the brokers reject is not judged here: BatchBisector finds the

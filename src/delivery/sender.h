@@ -316,8 +316,8 @@ class Sender final : public SinkListener {
   // transactions: until what took their place is committed.
   std::map<Position, absl::Status> dead_;
   // Error classes of letters that were given to parking_ and are not reported.
-  // The report of a window that was given up is not heard: then the event is
-  // offered again, and it is kSettled. Not more than the window holds.
+  // Reports for an abandoned window are ignored; the stream then delivers the
+  // event again and finds it settled. Not more than the window holds.
   std::map<Position, uint8_t> unreported_letters_;
 
   std::optional<BlockedEvent> blocked_event_;

@@ -35,8 +35,8 @@ class TransactionBatcher {
   // A stream begins, with an empty transaction. What was in the last one and
   // was not committed has failed.
   void Begin();
-  // What is in the transaction has failed, before another stream begins. False:
-  // nothing was.
+  // Marks the open transaction as failed, before another stream begins. False:
+  // it was empty.
   bool Abandon();
   // Likewise what is in it, one record that was rejected; the stream goes on.
   void OnWithdrawn();

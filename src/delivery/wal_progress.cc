@@ -39,7 +39,8 @@ void WalProgress::Resume(Lsn confirmed,
     return;
   }
   sender_.Resume(confirmed.value(), {position});
-  // What precedes its position had its writer's trust, and has no proof.
+  // Events before the checkpoint are acknowledged according to its writer; we
+  // take that on trust, without having seen their WAL.
   history_.Trust(position.commit_lsn);
   floor_ = std::max(floor_, position.commit_lsn);
 }

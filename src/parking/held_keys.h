@@ -33,8 +33,8 @@ class HeldKeys {
  public:
   void Clear() { lanes_.clear(); }
 
-  // An event of the lane is parked; `end`: the number after its own. Those that
-  // are stored already have any number that is.
+  // An event of the lane is parked. `end` is one past the event's number; for
+  // events already stored, any number up to the current one will do.
   void Hold(const std::string& lane, const Position& position, uint64_t end);
   // The same for an event that was parked under another numbering. Ignored if
   // the lane is held.

@@ -60,7 +60,7 @@ class StoredBatch {
     std::vector<Failure> failed;
     // Why the rest was not sent, if it is not the fault of a row.
     absl::Status trouble;
-    bool is_new_trouble = false;  // not that of the last batch: say it
+    bool is_new_trouble = false;  // differs from the last batch's: log it
     // For who does not wait for an end of the trouble: a next batch may get on,
     // because this one has, or because its rows go alone from now on.
     bool may_go_on = false;

@@ -138,7 +138,8 @@ class PollingSender final : public SinkListener {
   RecordSender::Outcome Offer(const Event& event, const absl::Status& mapped,
                               const RowsInFlight::Row& row,
                               const RowsInFlight& flight);
-  // Whether and as what the row went out; `dead`: why as a dead letter.
+  // Records what happened to the row: sent, held, or set aside as a dead letter
+  // because of `dead`.
   Sent Carry(RecordSender::Outcome outcome, const Event& event,
              RowsInFlight::Row row, RowsInFlight& flight, absl::Status dead);
   void NoteSkip(ErrorAction action, std::string_view row_id,

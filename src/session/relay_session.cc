@@ -72,7 +72,7 @@ RelaySession::Action RelaySession::Next(const absl::Status& result,
       return Enter(has_producer_ ? Do::kOpen : Do::kStartProducer);
     case Do::kOpen:
       if (!result.ok()) return EndAttempt(result, now);
-      // An instance that is to end fences nobody.
+      // Shutting down: do not fence another instance's producer.
       if (in_transactions() && shutdown_deadline_) {
         return EndAttempt(result, now);
       }
@@ -290,7 +290,7 @@ void RelaySession::OnFailure(const absl::Status& failure) {
   has_failed_ = true;
 }
 
-// What made earlier streams fail is over.
+// The stream has made progress: clears earlier failures, resets the backoff.
 void RelaySession::OnProgress() {
   backoff_.Reset();
   has_failed_ = may_come_back_ = false;

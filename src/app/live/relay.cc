@@ -173,7 +173,8 @@ asio::awaitable<absl::Status> Relay::CarryOut(Action action) {
 }
 
 absl::Status Relay::StartSink() {
-  // What was in flight before is void.
+  // The session has started over: forget the records that the previous sink had
+  // in flight.
   if (session_.TakeReset()) {
     knowledge_->Forget();
     oldest_wait_.StartOver();

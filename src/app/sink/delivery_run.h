@@ -76,7 +76,7 @@ class DeliveryRun {
   }
 
   // Call it a few times a second while something waits for the brokers; Wait
-  // does. Time without it is no silence of theirs.
+  // does. Time without calls does not count as silence of the brokers.
   void Tick(MonotonicTime now);
 
   // Why the sink does not get on: it failed, or the brokers have acknowledged

@@ -49,8 +49,8 @@ class SinkHandle {
 
   // nullptr: none.
   Sink* sink() const { return sink_.get(); }
-  // That of no broker, if there is no sink. Brokers that nobody listens to are
-  // not silent: `heard_at` moves along meanwhile.
+  // Without a sink no broker is up, and `heard_at` keeps advancing, so that the
+  // pause does not count as silence of the brokers.
   SinkHealth Health() const;
   NamedCounts AcknowledgedByTopic() const {
     return sink_ == nullptr ? NamedCounts() : sink_->AcknowledgedByTopic();

@@ -11,7 +11,7 @@
 // It lives as long as a stream: Open before its first event, Begin, End. If the
 // table is lost in between, the stream must end, too, and load it again.
 //
-// If nothing is to be parked, and nothing is, it does nothing.
+// Idle unless parking is configured or parked events remain.
 //
 // Owned by the Relay, on its loop.
 #pragma once

@@ -54,7 +54,7 @@ class LsoLagMonitor {
     return longest;
   }
 
-  // What comes belongs to another Kafka.
+  // Call when the cluster was replaced: earlier observations no longer apply.
   void Forget() { waits_.clear(); }
 
  private:

@@ -55,12 +55,12 @@ class HangingTransactionGuard {
 
  private:
   static constexpr std::chrono::milliseconds kRequestLimit{10'000};
-  // The end of a transaction that the take-over has ended is seen a moment
-  // later: for so long, an answer is followed by the next question.
+  // Abort markers of fenced transactions appear shortly after InitProducerId.
+  // Poll back to back for this long before falling back to kAskAgainAfter.
   static constexpr std::chrono::milliseconds kHurryFor{500};
   static constexpr std::chrono::seconds kAskAgainAfter{1};
-  // What lasts longer is named. Not before silent brokers are: those would be
-  // the reason.
+  // Longer waits are reported, with the topic's name. Silent brokers would be
+  // the reason, and are reported earlier.
   static constexpr std::chrono::seconds kSayAfter{8};
 
   struct Topic {

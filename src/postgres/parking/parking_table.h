@@ -5,9 +5,9 @@
 //
 // It also has dead letters, if they are not for Kafka.
 //
-// Single writer. Whoever has the slot opens it. From then on no other instance
-// can write, not even one that was suspended in the middle of it: a lock of the
-// session decides, and Open ends the session that has it.
+// Single writer. The slot's owner takes a session-level advisory lock in Open,
+// terminating the session that holds it, so a previous owner that was suspended
+// cannot write afterwards.
 //
 // A call at a time. After an error the session is over: Close, then Open.
 #pragma once
