@@ -233,7 +233,8 @@ int Check(const Arguments& arguments) {
 }  // namespace
 
 void AddCheck(CLI::App& app, int& exit_code) {
-  Verb verb(app, "check", "Test both ends and print what to fix, and how");
+  Verb verb(app, "check",
+            "Test the connections, rights and settings, and print fixes");
   auto arguments = std::make_shared<Arguments>();
   arguments->config.AddTo(verb);
   verb.Flag("--offline", arguments->is_offline,

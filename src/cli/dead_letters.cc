@@ -194,8 +194,8 @@ void AddDeadLetters(CLI::App& app, int& exit_code) {
       "retry builds the record as the configuration now says, and sends it "
       "with the\nheader walpost-retried. With dead_letter.store: postgres, the "
       "walpost that has\nthe slot does that.\n"
-      "Exit codes: 0 done, 1 none matches, or some stay as they are or are not "
-      "tried\nyet, 2 usage, 3 Postgres, 4 Kafka.");
+      "Exit codes: 0 done, 1 no match, or some could not be retried yet, 2 "
+      "usage, 3 Postgres,\n4 Kafka.");
   verb.Callback(
       [arguments, &exit_code] { exit_code = RunDeadLetters(*arguments); });
 }

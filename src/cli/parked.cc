@@ -347,7 +347,8 @@ void AddParked(CLI::App& app, int& exit_code) {
   verb.Footer(
       "release sends dead events again, as the configuration now says, and "
       "then what\nwaits behind them; the walpost that has the slot does it.\n"
-      "Exit codes: 0 done, 1 none matches, or some are dead again or not tried "
+      "Exit codes: 0 done, 1 no match, or some were rejected again or not "
+      "tried "
       "yet,\n2 usage, 3 Postgres.");
   verb.Callback([arguments, &exit_code] { exit_code = RunParked(*arguments); });
 }

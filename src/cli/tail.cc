@@ -193,7 +193,7 @@ void AddTail(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<ConfigArguments>();
   auto count = std::make_shared<uint64_t>(0);
   arguments->AddTo(verb);
-  verb.Option("--count", *count, "Exit after so many events (no limit)")
+  verb.Option("--count", *count, "Exit after this many events (no limit)")
       .Between(1, std::numeric_limits<uint64_t>::max());
   verb.Footer(
       "Exit codes: 0 done or stopped by a signal, 1 stdout cannot be written, "

@@ -84,7 +84,7 @@ absl::Status RequireBothEnds(const Config& config) {
 }
 
 int RunCommandLine(int argc, const char* const* argv) {
-  CLI::App app("Outbox events from Postgres to Kafka.", "walpost");
+  CLI::App app("Publishes a Postgres outbox table to Kafka.", "walpost");
   app.require_subcommand(1);
   app.set_version_flag("--version", fmt::format("walpost {}", kVersion),
                        "Print the version and exit");

@@ -179,7 +179,8 @@ constexpr KeyText kTexts[] = {
      "`exactly_once`: a Kafka transaction is committed when it is this old; "
      "twenty times this while walpost catches up"},
     {"delivery.transaction_idle", "", Reload::kNo,
-     "or as soon as nothing more has come for this time"},
+     "a Kafka transaction is also committed when no event has arrived for "
+     "this time"},
     {"delivery.transaction_boundary", "", Reload::kNo,
      "where a Kafka transaction may end: behind any `event`, or `source`: "
      "only behind a transaction of Postgres, which is then whole"},

@@ -145,7 +145,7 @@ void CheckParking(Section& root, const Config& config) {
   if (config.parking.isolates() && config.source == Source::kPolling) {
     root.Fail("parking.isolate_after",
               "needs source: wal; with polling, a topic without a leader or of "
-              "another user is the trouble of its rows alone");
+              "another user affects only its own rows");
   }
   if (!config.on_error.Uses(ErrorAction::kPark)) return;
   if (config.source == Source::kPolling) {

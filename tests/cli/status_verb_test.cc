@@ -112,7 +112,7 @@ TEST_F(StatusVerbTest, NobodyAnswers) {
   const Outcome ended = Run("status");
   EXPECT_EQ(ended.exit_code, kExitFindings);
   EXPECT_THAT(ended.err,
-              HasSubstr("nobody answers at http.listen 127.0.0.1:1"));
+              HasSubstr("no walpost answers at http.listen 127.0.0.1:1"));
   EXPECT_THAT(ended.out, IsEmpty());
 }
 

@@ -58,7 +58,7 @@ COMMAND_LINE = [
             ("chekc", "did you mean check")),
     Mistake("Debezium's verb", "start", USAGE, ("start", "is not a verb")),
     Mistake("a form of the reference that is none", "config yaml", USAGE,
-            ("'yaml' is none of", "sample, schema, table, manual"), config=None),
+            ("'yaml' is not one of", "sample, schema, table, manual"), config=None),
     Mistake("no configuration", "run", USAGE, ("-c",), config=None),
     Mistake("a verb behind its option", "--config w.yaml run", USAGE,
             ("--config", "after the verb", "walpost --help"), config=None),

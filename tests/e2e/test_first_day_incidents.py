@@ -32,7 +32,7 @@ def test_p1_p3_killed_under_load(install, dice):
         day.relay.wait_acknowledged(100)
         day.relay.kill()
         assert day.relay.get("/readyz")[0] == 0
-        assert "nobody answers at" in day.verb("status", code=1)
+        assert "no walpost answers at" in day.verb("status", code=1)
         load.wait(100)
         day.relay.run()
         load.wait(100)

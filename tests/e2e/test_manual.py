@@ -89,7 +89,7 @@ def test_another_shell_is_refused():
     ran = subprocess.run([walpost_binary(), "completion", "ksh"], timeout=30,
                          capture_output=True, text=True, check=False)
     assert ran.returncode == 2
-    assert ran.stderr == ("walpost: SHELL: 'ksh' is none of bash, zsh, fish; see "
+    assert ran.stderr == ("walpost: SHELL: 'ksh' is not one of bash, zsh, fish; see "
                           "walpost completion --help\n")
 
 

@@ -232,7 +232,7 @@ def test_p3_a_key_of_two_topics_waits_for_one(make, database, brokers_with,
     _send(relay, "park")
     wait_until(lambda: {0, 3, 4} <= set(_values(kafka, topics + "order")),
                relay.log, 60)
-    wait_until(lambda: "is dead again" in relay.log(), relay.log, 60)
+    wait_until(lambda: "was rejected again" in relay.log(), relay.log, 60)
     kafka.create_topic(topics + "late", 1)
     said = _send(relay, "park")
     assert said.returncode == 0, said.stdout + said.stderr

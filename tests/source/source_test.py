@@ -314,5 +314,37 @@ class FormTest(unittest.TestCase):
         self.assertEqual(ran.stdout + ran.stderr, "")
 
 
+def anchors(page):
+    """The addresses of its headings, as the pages of a repository have them."""
+    found = set()
+    for heading in re.findall(r"(?m)^#+ (.*)", re.sub(
+            r"(?ms)^```.*?^```", "", page.read_text())):
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+        slug = re.sub(r"[^\w\- ]", "", words).strip().lower().replace(" ", "-")
+        while slug in found:
+            slug += "-1"
+        found.add(slug)
+    return found
+
+
+class LinksTest(unittest.TestCase):
+    def test_links_lead_to_a_file_and_a_heading(self):
+        root = SOURCE.parent
+        pages = [page for pattern in ("*.md", "docs/**/*.md", "sql/*.md",
+                                      "bench/*.md")
+                 for page in root.glob(pattern)]
+        links = 0
+        for page in pages:
+            for path, _, anchor in re.findall(
+                    r"\]\(([^)\s:#]*)(#([^)\s]+))?\)", page.read_text()):
+                target = page.parent / path if path else page
+                links += 1
+                with self.subTest(page=page.name, path=path, anchor=anchor):
+                    self.assertTrue(target.exists())
+                    if anchor and target.suffix == ".md":
+                        self.assertIn(anchor, anchors(target))
+        self.assertGreater(links, 150)
+
+
 if __name__ == "__main__":
     unittest.main()

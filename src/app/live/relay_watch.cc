@@ -118,8 +118,9 @@ void Relay::WarnOfRepeats() const {
   const bool is_known = checkpoints_.loaded() || session_.has_streamed();
   if (is_known || !is_used) return;
   spdlog::warn(
-      "topic {} has no checkpoint of slot {}, which has been confirmed up to "
-      "{}: what Kafka has of the events behind that is sent again",
+      "checkpoint topic {} has no entry for slot {} although the slot is "
+      "confirmed to {}; events after it that Kafka already has will be sent "
+      "again",
       config_.checkpoint.topic, config_.postgres.slot,
       slot->confirmed.ToString());
 }

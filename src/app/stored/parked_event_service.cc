@@ -275,7 +275,7 @@ asio::awaitable<absl::Status> ParkedEventService::Settle(
   for (const StoredEventSender::Failure& failure : result.failed) {
     const ParkedRow& failed = rows[failure.row];
     const std::string reason(failure.reason.message());
-    spdlog::warn("parked event {} is dead again: {}",
+    spdlog::warn("parked event {} was rejected again: {}",
                  failed.content.id.value_or(""), reason);
     WALPOST_CO_RETURN_IF_ERROR(co_await table_.Fail(
         failed.number, ReasonCodeOf(failure.reason), reason));
@@ -288,7 +288,7 @@ asio::awaitable<absl::Status> ParkedEventService::Settle(
 
 void ParkedEventService::LogReleased(size_t count) {
   if (count == 0) return;
-  spdlog::info("{} keys are no longer parked; {} are", count,
+  spdlog::info("released {} keys; {} still parked", count,
                parked_keys_.lanes().size());
 }
 

@@ -23,10 +23,10 @@ constexpr std::chrono::seconds kTimeout{5};
 }  // namespace
 
 absl::Status NoInstance(const HttpOptions& options, const std::string& why) {
-  return absl::UnavailableError(
-      fmt::format("nobody answers at http.listen {} ({}): is walpost running "
-                  "with this configuration?",
-                  options.listen, why));
+  return absl::UnavailableError(fmt::format(
+      "no walpost answers at http.listen {} ({}): is walpost running "
+      "with this configuration?",
+      options.listen, why));
 }
 
 // One GET, with a time limit for all of it.

@@ -36,7 +36,7 @@ CLI::Validator CountBetween(uint64_t min, uint64_t max) {
 CLI::Validator WordOf(const std::vector<std::string>& words) {
   return {[words](const std::string& text) -> std::string {
             if (std::ranges::find(words, text) != words.end()) return "";
-            return fmt::format("'{}' is none of {}", text,
+            return fmt::format("'{}' is not one of {}", text,
                                absl::StrJoin(words, ", "));
           },
           ""};

@@ -70,8 +70,8 @@ void ReplayWindowService::OnReport(const SlotReport& report,
   const bool was = std::exchange(was_cut_short_, schedule_.is_cut_short());
   if (was_cut_short_ && !was) {
     spdlog::warn(
-        "replay.window is cut short: it and the lag of slot {} together may "
-        "keep half of the WAL budget, which is {} MiB",
+        "replay.window limited: together with the lag of slot {} it may retain "
+        "at most half of the WAL budget ({} MiB)",
         options_.slot, budget_bytes >> 20);
   }
 }
