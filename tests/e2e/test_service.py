@@ -116,7 +116,8 @@ def test_an_error_says_who_has_named_the_file():
 
 def test_the_variable_names_the_file(tmp_path):
     path = tmp_path / "shop.yaml"
-    path.write_text("postgres: {slot: of_shop}\n")
+    path.write_text("postgres: {slot: of_shop, conninfo: host=a}\n"
+                    "kafka: {brokers: 'a:1'}\n")
     said = _say("run", "--print-config", WALPOST_CONFIG=str(path))
     assert said.returncode == 0
     assert "of_shop" in said.stdout
