@@ -322,31 +322,31 @@ TEST_F(LeaseStrategyTest, AnEmptyTableIsLookedAtAfterTheInterval) {
 }
 
 TEST_F(LeaseStrategyTest, ALeaseIsRenewedAfterAThird) {
-  polling_.lease = milliseconds(150);
+  polling_.lease = milliseconds(1'500);
   Begin();
   ASSERT_TRUE(Take().ok());
   ASSERT_TRUE(Settle().ok());
   EXPECT_THAT(Renewed(), IsEmpty());
   const MonotonicTime ends = strategy_->hold_ends_at();
   server_.Answer(kRenew, {{"b", "mark2"}, {"a", "mark2"}});
-  std::this_thread::sleep_for(milliseconds(51));
+  std::this_thread::sleep_for(milliseconds(501));
   EXPECT_LE(strategy_->settle_at(), Clock::now());
   ASSERT_TRUE(Settle().ok());
   EXPECT_THAT(Renewed(), ElementsAre(AllOf(HasSubstr("'a'"), HasSubstr("'b'"),
                                            HasSubstr("<= 'mark1'"))));
-  EXPECT_GE(strategy_->hold_ends_at(), ends + milliseconds(50));
+  EXPECT_GE(strategy_->hold_ends_at(), ends + milliseconds(500));
   EXPECT_THAT(strategy_->hold_ends_because(), Not(HasSubstr("another's")));
-  std::this_thread::sleep_for(milliseconds(51));
+  std::this_thread::sleep_for(milliseconds(501));
   ASSERT_TRUE(Settle().ok());
   EXPECT_THAT(Renewed().back(), HasSubstr("<= 'mark2'"));
 }
 
 TEST_F(LeaseStrategyTest, P1ARowThatAnotherHasEndsTheHold) {
-  polling_.lease = milliseconds(150);
+  polling_.lease = milliseconds(1'500);
   Begin();
   ASSERT_TRUE(Take().ok());
   server_.Answer(kRenew, {{"a", "mark2"}});
-  std::this_thread::sleep_for(milliseconds(51));
+  std::this_thread::sleep_for(milliseconds(501));
   ASSERT_TRUE(Settle().ok());
   EXPECT_EQ(strategy_->hold_ends_at(), MonotonicTime());
   EXPECT_THAT(strategy_->hold_ends_because(), HasSubstr("another's"));
@@ -358,13 +358,13 @@ TEST_F(LeaseStrategyTest, P1ARowThatAnotherHasEndsTheHold) {
 }
 
 TEST_F(LeaseStrategyTest, ExpiredRowsAreReturnedByTheQuarterOfALease) {
-  polling_.lease = milliseconds(200);
+  polling_.lease = milliseconds(3'000);
   server_.Answer(kClaim, {});
   Begin();
   ASSERT_TRUE(Settle().ok());
   ASSERT_TRUE(Settle().ok());
   EXPECT_THAT(server_.StatementsWith(kReturn), SizeIs(1));
-  EXPECT_LE(strategy_->settle_at(), Clock::now() + milliseconds(50));
+  EXPECT_LE(strategy_->settle_at(), Clock::now() + milliseconds(750));
   std::this_thread::sleep_until(strategy_->settle_at());
   ASSERT_TRUE(Settle().ok());
   EXPECT_THAT(server_.StatementsWith(kReturn), SizeIs(2));
@@ -407,12 +407,12 @@ TEST_F(LeaseStrategyTest, ARowThatCannotBeDeliveredIsReleasedWithItsMark) {
 }
 
 TEST_F(LeaseStrategyTest, P1AfterTheEndOfTheLeaseOnlyDurableRowsAreMarked) {
-  polling_.lease = milliseconds(30);
+  polling_.lease = milliseconds(1'000);
   server_.Answer(kClaim, {Row("a", std::nullopt), Row("b")});
   Begin();
   ASSERT_TRUE(Take().ok());
   AcknowledgeAll();
-  std::this_thread::sleep_for(milliseconds(31));
+  std::this_thread::sleep_for(milliseconds(1'001));
   ASSERT_TRUE(Settle().ok());
   EXPECT_THAT(Marked(), ElementsAre(HasSubstr("('b')")));
   EXPECT_THAT(server_.StatementsWith("\"attempts\" = coalesce"), IsEmpty());
