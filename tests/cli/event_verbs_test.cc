@@ -104,13 +104,14 @@ class LetterTopicTest : public testing::VerbFixture {
     outbox.dead_letter.topic = "dead";
     const auto builder = RecordBuilder::Create(outbox);
     const std::vector<Value> references = {type};
+    const std::string payload = "v" + id;
     Event event;
     event.position = {Lsn(0x400), 1};
     event.commit_time = WallTime(std::chrono::seconds(1'600'000'000));
     event.id = id;
     event.aggregate_type = type;
     event.aggregate_id = key;
-    event.payload = "v" + id;
+    event.payload = payload;
     event.references = references;
     const auto record =
         (*builder)->BuildDeadLetter(event, Undeliverable(code, "so"), 3);
