@@ -122,21 +122,13 @@ using Creates = absl::StatusOr<std::unique_ptr<AnyRelay>> (*)(
     asio::any_io_executor executor, const Config& config,
     const TableExpansion& tables);
 
-// True if the state says how walpost is: it has begun, or something has been in
-// its way for as long as the promise about readiness gives.
-bool IsKnown(const RelayStatus& status) {
-  constexpr std::chrono::seconds kMaxStart{10};
-  return status.state != RelayState::kStarting ||
-         status.in_state_for >= kMaxStart;
-}
-
 // From the loop, so that a loop that hangs is restarted by its watchdog.
 asio::awaitable<void> NotifyService(ServiceNotifier& notifier,
                                     std::function<RelayStatus()> status_now) {
   asio::steady_timer timer(co_await asio::this_coro::executor);
   for (;;) {
     const RelayStatus now = status_now();
-    notifier.OnStatus(StateLine(now), IsKnown(now));
+    notifier.OnStatus(StateLine(now), IsStateKnown(now));
     timer.expires_after(notifier.interval());
     co_await timer.async_wait(kAsTuple);
   }
@@ -199,6 +191,7 @@ int RunRelay(const Arguments& arguments, LiveConfig& live,
                  });
   io.run();
   signals.Set(nullptr, nullptr, nullptr);
+  if (reloader.is_loading()) signals.Reload();  // by the next relay
   if (!result.ok()) {
     return LogFailure(result, IsFromKafka(result) ? kExitKafka : kExitPostgres);
   }

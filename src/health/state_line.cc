@@ -1,6 +1,7 @@
 #include "health/state_line.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace walpost {
 
@@ -10,6 +11,12 @@ std::string StateLine(const RelayStatus& status) {
   std::ranges::replace_if(
       line, [](unsigned char c) { return c < ' '; }, ' ');
   return line;
+}
+
+bool IsStateKnown(const RelayStatus& status) {
+  constexpr std::chrono::seconds kMaxStart{10};
+  return status.state != RelayState::kStarting ||
+         status.in_state_for >= kMaxStart;
 }
 
 }  // namespace walpost

@@ -18,5 +18,23 @@ TEST(StateLineTest, AReasonOfSeveralLinesIsOneLine) {
   EXPECT_EQ(StateLine(status), "stuck: FATAL: no  slot ");
 }
 
+TEST(StateLineTest, AStartIsKnownToLastAfterTenSeconds) {
+  RelayStatus status;
+  status.state = RelayState::kStarting;
+  status.in_state_for = std::chrono::seconds(9);
+  EXPECT_FALSE(IsStateKnown(status));
+  status.in_state_for = std::chrono::seconds(10);
+  EXPECT_TRUE(IsStateKnown(status));
+}
+
+TEST(StateLineTest, EveryOtherStateIsKnownAtOnce) {
+  RelayStatus status;
+  for (const RelayState state : {RelayState::kStreaming, RelayState::kStuck,
+                                 RelayState::kStandby, RelayState::kDraining}) {
+    status.state = state;
+    EXPECT_TRUE(IsStateKnown(status)) << ToString(state);
+  }
+}
+
 }  // namespace
 }  // namespace walpost

@@ -31,6 +31,8 @@ class Reloader {
 
   // If a reload is running, starts after it.
   void Reload();
+  // A reload has begun and not ended.
+  bool is_loading() const { return is_loading_; }
 
  private:
   boost::asio::awaitable<void> Load();
