@@ -41,20 +41,6 @@ Findings CheckStore(const CheckpointOptions& options) {
   return {finding};
 }
 
-std::string_view Mark(Severity severity) {
-  switch (severity) {
-    case Severity::kOk:
-      return "ok     ";
-    case Severity::kNote:
-      return "note   ";
-    case Severity::kWarning:
-      return "warning";
-    case Severity::kError:
-      return "ERROR  ";
-  }
-  return "";
-}
-
 std::string_view NameOf(Severity severity) {
   switch (severity) {
     case Severity::kOk:
@@ -67,6 +53,11 @@ std::string_view NameOf(Severity severity) {
       return "error";
   }
   return "";
+}
+
+std::string Mark(Severity severity) {
+  const bool is_error = severity == Severity::kError;
+  return fmt::format("{:<7}", is_error ? "ERROR" : NameOf(severity));
 }
 
 // Prints findings as they come, for people or as a JSON object each.

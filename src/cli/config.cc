@@ -24,13 +24,6 @@ constexpr char kAbout[] =
     "Values may hold ${env:NAME} and ${file:PATH}. Unknown keys are errors. "
     "Durations: 200ms, 10s, 5m, 1h, 7d. Sizes: 16MiB, 512KiB, 1000000. walpost "
     "run --print-config shows the configuration in effect, without secrets.";
-constexpr char kExample[] = R"(postgres:
-  conninfo: host=127.0.0.1 dbname=shop user=walpost password=${file:/etc/walpost/password}
-kafka:
-  brokers: 127.0.0.1:9092
-http:
-  listen: 127.0.0.1:9187
-)";
 
 std::string Plain(std::string_view markdown) {
   return absl::StrReplaceAll(WithoutLinks(markdown), {{"`", ""}});
@@ -54,7 +47,7 @@ std::string ManualPage() {
       ".SH DESCRIPTION\n{}\n.SH KEYS\n{}.SH EXAMPLES\n.nf\n{}.fi\n"
       ".SH SEE ALSO\n.BR walpost (1),\n"
       "/usr/share/doc/walpost/configuration.md\n",
-      kVersion, Roff(kAbout), keys, kExample);
+      kVersion, Roff(kAbout), keys, kExampleConfig);
 }
 
 std::string InForm(const std::string& form) {

@@ -53,6 +53,20 @@ std::string PortTrouble(std::string_view host_and_port) {
   return fmt::format("port '{}' is not a number from 1 to {}", port, kMaxPort);
 }
 
+// True unless brackets, if there are any, stand around an IPv6 address in
+// front.
+bool HasStrayBracket(std::string_view broker) {
+  if (broker.find_first_of("[]") == std::string_view::npos) return false;
+  const size_t close = broker.find(']');
+  if (broker.front() != '[' || close == std::string_view::npos) return true;
+  const std::string_view address = broker.substr(1, close - 1);
+  const std::string_view rest = broker.substr(close + 1);
+  return address.find('[') != std::string_view::npos ||
+         address.find(':') == std::string_view::npos ||
+         rest.find_first_of("[]") != std::string_view::npos ||
+         (!rest.empty() && rest.front() != ':');
+}
+
 // Error in one broker, or empty.
 std::string Trouble(std::string_view broker) {
   const size_t scheme = broker.find("://");
@@ -68,14 +82,7 @@ std::string Trouble(std::string_view broker) {
     return "a host has no spaces, slashes or semicolons; commas separate "
            "brokers";
   }
-  // The brackets are those of an IPv6 address, in front.
-  const size_t close = broker.find(']');
-  const bool is_bracketed = broker.front() == '[';
-  if (is_bracketed != (close != std::string_view::npos) ||
-      broker.find('[', 1) != std::string_view::npos ||
-      (is_bracketed &&
-       broker.substr(0, close).find(':') == std::string_view::npos) ||
-      (is_bracketed && close + 1 < broker.size() && broker[close + 1] != ':')) {
+  if (HasStrayBracket(broker)) {
     return "brackets stand around an IPv6 address, as in [::1]:9092; a list of "
            "brokers is not in quotes";
   }

@@ -4,6 +4,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace walpost {
@@ -37,5 +38,8 @@ struct KeyDescription {
   // A kCount or kSize may be "auto".
   bool may_be_auto = false;
 };
+
+// "outbox.tables[0].topic" as "outbox.tables[].topic".
+std::string PathInEachEntry(std::string_view path);
 
 }  // namespace walpost

@@ -293,12 +293,8 @@ std::string GeneralPath(const KeyDescription& key) {
   if (parent == "on_error") return "on_error.CLASS";
   const size_t creation = path.find("create_topics.");
   if (creation != std::string::npos) return "*." + path.substr(creation);
-  const std::string general =
-      key.kind == KeyDescription::Kind::kField ? parent + ".FIELD" : path;
-  const size_t bracket = general.find('[');
-  if (bracket == std::string::npos) return general;
-  return general.substr(0, bracket) + "[]" +
-         general.substr(general.find(']') + 1);
+  const bool is_field = key.kind == KeyDescription::Kind::kField;
+  return PathInEachEntry(is_field ? parent + ".FIELD" : path);
 }
 
 }  // namespace walpost

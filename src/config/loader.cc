@@ -291,6 +291,12 @@ std::vector<KeyDescription> DescribeKeys(Config config) {
   return description;
 }
 
+std::vector<KeyDescription> DescribeDefaults() {
+  Config config;
+  config.outbox.tables.emplace_back();
+  return DescribeKeys(std::move(config));
+}
+
 absl::StatusOr<Config> LoadConfig(const std::string& path,
                                   const std::vector<std::string>& overrides,
                                   Secrets secrets, std::string_view named_by) {

@@ -36,5 +36,7 @@ absl::StatusOr<Config> ParseConfig(std::string_view text,
 
 // All keys, in the order of the file, with their values in `config`.
 std::vector<KeyDescription> DescribeKeys(Config config);
+// Their defaults, with one table.
+std::vector<KeyDescription> DescribeDefaults();
 
 }  // namespace walpost

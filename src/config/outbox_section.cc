@@ -144,12 +144,10 @@ void ReadClaimCheck(Section& section, TableOptions& table) {
 
 void ReadFormerNames(Section& section, TableOptions& table) {
   constexpr const char* kKey = "formerly";
-  if (section.is_described() && !table.formerly) {
-    section.Describe(kKey, KeyKind::kList,
-                     YAML::Node(YAML::NodeType::Undefined));
-    return;
-  }
-  if (section.is_described()) return section.ReadList(kKey, *table.formerly);
+  const YAML::Node described = table.formerly
+                                   ? Quoted(*table.formerly)
+                                   : YAML::Node(YAML::NodeType::Undefined);
+  if (section.Describe(kKey, KeyKind::kList, described)) return;
   if (!section.Has(kKey) || section.Get(kKey).IsNull()) return;
   section.ReadList(kKey, table.formerly.emplace());
   for (std::string& name : *table.formerly) {

@@ -30,13 +30,6 @@ bool IsPrintedIfSet(std::string_view path) {
          path.find("create_topics.") != std::string_view::npos;
 }
 
-std::string InEachEntry(std::string_view path) {
-  const size_t bracket = path.find('[');
-  if (bracket == std::string_view::npos) return std::string(path);
-  return std::string(path.substr(0, bracket)) + "[]" +
-         std::string(path.substr(path.find(']') + 1));
-}
-
 // Among them, those that are always printed.
 bool IsAlwaysPrinted(const KeyDescription& key) {
   return key.kind == KeyDescription::Kind::kSection ||
@@ -54,19 +47,17 @@ bool IsIgnored(const Config& config, std::string_view path) {
 }  // namespace
 
 std::string PrintConfig(const Config& config) {
-  Config empty;
-  empty.outbox.tables.emplace_back();
   std::map<std::string, std::string> defaults;
-  for (const KeyDescription& key : DescribeKeys(empty)) {
+  for (const KeyDescription& key : DescribeDefaults()) {
     if (key.value.IsDefined()) {
-      defaults[InEachEntry(key.path)] = YAML::Dump(key.value);
+      defaults[PathInEachEntry(key.path)] = YAML::Dump(key.value);
     }
   }
   YAML::Node root(YAML::NodeType::Map);
   for (const KeyDescription& key : DescribeKeys(config)) {
     if (!key.value.IsDefined() || IsIgnored(config, key.path)) continue;
     const bool is_set =
-        YAML::Dump(key.value) != defaults[InEachEntry(key.path)];
+        YAML::Dump(key.value) != defaults[PathInEachEntry(key.path)];
     if (IsPrintedIfSet(key.path) && !is_set && !IsAlwaysPrinted(key)) continue;
     At(root, key.path) = key.value;
   }

@@ -8,6 +8,15 @@
 
 namespace walpost {
 
+// What a configuration needs in any case.
+inline constexpr char kExampleConfig[] = R"(postgres:
+  conninfo: host=127.0.0.1 dbname=shop user=walpost password=${file:/etc/walpost/password}
+kafka:
+  brokers: 127.0.0.1:9092
+http:
+  listen: 127.0.0.1:9187
+)";
+
 // The rows of the table in docs/configuration.md, with its head.
 std::string ReferenceTable();
 

@@ -34,10 +34,8 @@ const KeyText& TextOf(const KeyDescription& key) {
 }
 
 std::vector<KeyDescription> ReferenceKeys() {
-  Config config;
-  config.outbox.tables.emplace_back();
   std::vector<KeyDescription> keys;
-  for (const KeyDescription& key : DescribeKeys(config)) {
+  for (const KeyDescription& key : DescribeDefaults()) {
     if (key.kind != Kind::kSection || !IsContainer(key)) keys.push_back(key);
   }
   return keys;

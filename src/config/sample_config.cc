@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <set>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "config/reference.h"
 #include "config/reference_keys.h"
 #include "fmt/format.h"
@@ -107,18 +110,17 @@ class SampleWriter {
 }  // namespace
 
 std::string SampleConfig() {
-  const std::string text = R"(## Configuration of walpost.
+  std::string text = R"(## Configuration of walpost.
 ##
 ## Each key is here with its default. To set one, remove the first # of its line,
 ## and of the sections around it. What is needed in any case:
 ##
-##   postgres:
-##     conninfo: host=127.0.0.1 dbname=shop user=walpost password=${file:/etc/walpost/password}
-##   kafka:
-##     brokers: 127.0.0.1:9092
-##   http:
-##     listen: 127.0.0.1:9187
 )";
+  const std::vector<std::string> example =
+      absl::StrSplit(kExampleConfig, '\n', absl::SkipEmpty());
+  for (const std::string& line : example) {
+    text += fmt::format("##   {}\n", line);
+  }
   SampleWriter writer;
   for (const KeyDescription& key : ReferenceKeys()) {
     if (key.kind != KeyDescription::Kind::kSection) writer.Write(key);

@@ -251,16 +251,6 @@ void Section::ReadNumber(const std::string& key, KeyDescription::Kind kind,
   }
 }
 
-namespace {
-
-YAML::Node ListOf(const std::vector<std::string>& values) {
-  YAML::Node list(YAML::NodeType::Sequence);
-  for (const std::string& value : values) list.push_back(Quoted(value));
-  return list;
-}
-
-}  // namespace
-
 void Section::ReadCommand(const std::string& key,
                           std::vector<std::string>& words) {
   if (!is_described()) return ReadList(key, words);
@@ -280,7 +270,7 @@ void Section::ReadTextOrList(const std::string& key, std::string& value) {
 
 void Section::ReadList(const std::string& key,
                        std::vector<std::string>& values) {
-  if (Describe(key, KeyDescription::Kind::kList, ListOf(values))) return;
+  if (Describe(key, KeyDescription::Kind::kList, Quoted(values))) return;
   const YAML::Node node = Get(key);
   if (!node.IsDefined() || node.IsNull()) return;
   if (!node.IsSequence()) return Fail(key, "a list is expected here");

@@ -71,4 +71,10 @@ YAML::Node Quoted(const std::string& text) {
   return node;
 }
 
+YAML::Node Quoted(const std::vector<std::string>& texts) {
+  YAML::Node list(YAML::NodeType::Sequence);
+  for (const std::string& text : texts) list.push_back(Quoted(text));
+  return list;
+}
+
 }  // namespace walpost

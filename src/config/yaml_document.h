@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "yaml-cpp/yaml.h"
 
@@ -18,5 +19,7 @@ YAML::Node LoadYamlDocument(const std::string& text);
 
 // `text` as a string, also if it is empty or has a "${" (substitution.h).
 YAML::Node Quoted(const std::string& text);
+
+YAML::Node Quoted(const std::vector<std::string>& texts);
 
 }  // namespace walpost
