@@ -42,8 +42,8 @@ _BLOCKS = {
     ("docs/architecture.md", "broker"): "a picture",
     ("docs/configuration.md", _OTHER_SHAPES): "test_tables_of_other_shapes",
     ("docs/configuration.md", "route:"): "test_topics_that_walpost_creates",
-    ("docs/configuration.md", _CLAIM_CHECK): "test_claim_check",
-    ("docs/configuration.md", "SELECT payload::text"): "test_claim_check",
+    ("docs/records.md", _CLAIM_CHECK): "test_claim_check",
+    ("docs/records.md", "SELECT payload::text"): "test_claim_check",
     ("docs/dead-letters.md", _ON_ERROR): "test_dead_letters",
     ("docs/dead-letters.md", "walpost dead-letter -c"): "test_dead_letters",
     ("docs/dead-letters.md", "walpost dead-letters -c walpost.yaml list"):
@@ -71,13 +71,13 @@ _BLOCKS = {
     ("docs/kubernetes.md", "defaults:"): "test_packages_and_chart",
     ("docs/moving.md", "walpost verify"): "test_moving",
     ("docs/moving.md", "walpost recover"): "test_moving",
-    ("docs/operations.md", "ALTER TABLE outbox"): "test_recover",
-    ("docs/operations.md", "outbox: {tables"): "test_recover",
-    ("docs/operations.md", "walpost recover"): "test_recover",
-    ("docs/operations.md", "walpost run"): "test_from_lsn",
-    ("docs/operations.md", "table public.outbox has"): "test_existing_rows",
-    ("docs/operations.md", "walpost replay"): "test_replay",
-    ("docs/operations.md", "SELECT pg_copy"): "test_a_slot_with_two_phase",
+    ("docs/gaps.md", "ALTER TABLE outbox"): "test_recover",
+    ("docs/gaps.md", "outbox: {tables"): "test_recover",
+    ("docs/gaps.md", "walpost recover"): "test_recover",
+    ("docs/wal.md", "walpost run"): "test_from_lsn",
+    ("docs/first-start.md", "table public.outbox has"): "test_existing_rows",
+    ("docs/replay.md", "walpost replay"): "test_replay",
+    ("docs/postgres.md", "SELECT pg_copy"): "test_a_slot_with_two_phase",
     ("docs/origins.md", "postgres:"): "test_origins",
     ("docs/origins.md", "ALTER SYSTEM"): "test_origins",
     ("docs/origins.md", "walpost replay"): "test_origins",
@@ -95,7 +95,7 @@ _BLOCKS = {
         "test_kafka_deletes",
     ("docs/runbook.md", "walpost status"):
         "test_monitoring",
-    ("docs/operations.md", "walpost pause -c"): "test_pause_and_resume",
+    ("docs/pause.md", "walpost pause -c"): "test_pause_and_resume",
     ("docs/security.md", "postgres:\n  conninfo: >-\n    host=db"):
         "test_secured_postgres",
     ("docs/security.md", "postgres:\n  conninfo: >-\n    host=shop"):
@@ -299,9 +299,9 @@ def test_recover(walpost, database, kafka, topics):
     """A lost slot, on a table that has been given a transaction_id."""
     run_sql_file(database, "outbox.sql")
     database.execute("alter table outbox drop column if exists transaction_id")
-    database.execute(_text("docs/operations.md", "ALTER TABLE outbox"))
+    database.execute(_text("docs/gaps.md", "ALTER TABLE outbox"))
     relay = walpost(database, kafka, topics, **yaml.safe_load(
-        _text("docs/operations.md", "outbox: {tables")))
+        _text("docs/gaps.md", "outbox: {tables")))
     relay.run()
     insert = _text("README.md", "insert into outbox")
     database.execute(insert)
@@ -310,7 +310,7 @@ def test_recover(walpost, database, kafka, topics):
     relay.stop()
     database.execute(insert)
     database.execute("select pg_drop_replication_slot(%s)", (relay.slot,))
-    dry, real = _commands("docs/operations.md", "walpost recover")
+    dry, real = _commands("docs/gaps.md", "walpost recover")
     scratch = ["--work-directory", str(relay.config_path.parent)]
     shown = relay.verb(*dry, *scratch)
     assert shown.returncode == 0 and "slot_missing" in shown.stdout, (
@@ -334,7 +334,7 @@ def test_from_lsn(walpost, database, kafka, outbox, topics):
     outbox.insert("order", "sent-by-the-other")
     begin = database.current_lsn()
     outbox.insert("order", "to-be-sent")
-    (_, flag, _), = _commands("docs/operations.md", "walpost run")
+    (_, flag, _), = _commands("docs/wal.md", "walpost run")
     relay.start(flag, f"{begin >> 32:X}/{begin & 0xffffffff:X}")
     relay.wait_ready()
     reader = KafkaReader(kafka.bootstrap)
@@ -350,7 +350,7 @@ def test_existing_rows(walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics)
     assert relay.verb("init").returncode == 0
     relay.run()
-    line = _text("docs/operations.md", "table public.outbox has").strip()
+    line = _text("docs/first-start.md", "table public.outbox has").strip()
     line = line.replace("300 rows", "3 rows").replace(
         "slot walpost:", f"slot {relay.slot}:")
     relay.wait_log(re.escape(line))
@@ -380,7 +380,7 @@ def test_replay(walpost, database, kafka, outbox, topics, directory):
     values = {"16/B374D848": place(begin), "16/C0000000": place(end),
               "checkpoint.of.monday": str(directory / "monday"),
               "again.": f"{topics}again."}
-    for words in _commands("docs/operations.md", "walpost replay"):
+    for words in _commands("docs/replay.md", "walpost replay"):
         ran = relay.verb(*[values.get(word, word) for word in words])
         assert ran.returncode == 0, f"{words}\n{ran.stdout}{ran.stderr}"
     assert len(reader.read_all(f"{topics}again.")) == 1
@@ -399,7 +399,7 @@ def test_a_slot_with_two_phase(walpost, own_postgres, kafka, topics):
     relay = walpost(database, kafka, topics, postgres={"slot": "walpost"})
     relay.start()
     assert relay.wait_exit() == 3
-    for statement in _text("docs/operations.md", "SELECT pg_copy").split(";"):
+    for statement in _text("docs/postgres.md", "SELECT pg_copy").split(";"):
         if statement.strip():
             database.execute(statement)
     relay.run()
@@ -472,7 +472,7 @@ def test_prune(walpost, database, kafka, topics):
 def test_pause_and_resume(walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics).run()
     assert outbox
-    for words in _commands("docs/operations.md", "walpost pause -c"):
+    for words in _commands("docs/pause.md", "walpost pause -c"):
         said = relay.verb(*words)
         assert said.returncode == 0, said.stderr
         assert f"slot {database.name}: {words[0]}" in said.stdout
@@ -543,7 +543,7 @@ def test_dead_letters_in_postgres(walpost, database, kafka, outbox, topics):
 
 
 def test_claim_check(walpost, database, kafka, topics):
-    page = "docs/configuration.md"
+    page = "docs/records.md"
     run_sql_file(database, "outbox.sql")
     database.execute("alter table outbox drop constraint outbox_payload_check")
     walpost(database, kafka, topics,
