@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import json
+import os
 import re
 import secrets
 import shlex
@@ -14,6 +15,7 @@ import pytest
 import yaml
 
 from harness import KafkaReader, Walpost, run_sql_file, wait_until
+from harness.certificates import Authority
 from harness.kafka_java import run_tool
 from harness.pages import blocks, inline_commands
 from harness.paths import REPOSITORY, walpost_binary
@@ -40,6 +42,8 @@ _BLOCKS = {
     ("docs/architecture.md", "cli/run"): "a picture",
     ("docs/architecture.md", "WAL"): "a picture",
     ("docs/architecture.md", "broker"): "a picture",
+    **{(block.page, block.first_line): "test_pages" for block in blocks()
+       if block.page == "docs/cli.md"},
     ("docs/configuration.md", _OTHER_SHAPES): "test_tables_of_other_shapes",
     ("docs/configuration.md", "route:"): "test_topics_that_walpost_creates",
     ("docs/records.md", _CLAIM_CHECK): "test_claim_check",
@@ -69,6 +73,12 @@ _BLOCKS = {
     ("docs/kubernetes.md", "helm install"): "tests/packages/test_chart.py",
     ("docs/kubernetes.md", "kubectl exec"): "needs a cluster",
     ("docs/kubernetes.md", "defaults:"): "test_packages_and_chart",
+    ("docs/managed-kafka.md", "kafka:\n  brokers: pkc"): "test_managed_services",
+    ("docs/managed-kafka.md", "kafka:\n  brokers: b-1"): "test_managed_services",
+    ("docs/managed-kafka.md", "kafka:\n  brokers: kaf"): "test_managed_services",
+    ("docs/managed-kafka.md", "kafka:\n  brokers: abc"): "test_managed_services",
+    ("docs/managed-kafka.md", "kafka:\n  brokers: sho"): "test_managed_services",
+    ("docs/managed-postgres.md", "postgres:"): "test_managed_services",
     ("docs/moving.md", "walpost verify"): "test_moving",
     ("docs/moving.md", "walpost recover"): "test_moving",
     ("docs/gaps.md", "ALTER TABLE outbox"): "test_recover",
@@ -87,6 +97,14 @@ _BLOCKS = {
     ("docs/polling.md", "UPDATE outbox"): "test_a_failed_row",
     ("docs/polling.md", "ALTER TABLE events"): "test_cursor",
     ("docs/polling.md", "SELECT max"): "test_polling",
+    ("docs/quickstart.md", "docker run"): "needs an engine of Docker",
+    ("docs/quickstart.md", "apt-get install"): "tests/packages/test_packages.py",
+    ("docs/quickstart.md", "cat >walpost.yaml"): "test_quickstart",
+    ("docs/quickstart.md", "psql -c"): "test_quickstart",
+    ("docs/quickstart.md", "walpost run"): "test_quickstart",
+    ("docs/quickstart.md", "for order"): "test_quickstart",
+    ("docs/quickstart.md", "walpost verify"): "test_quickstart",
+    ("docs/quickstart.md", "kill"): "test_quickstart",
     ("docs/retention.md", "walpost prune -c walpost.yaml --older-than 7d --d"):
         "test_prune",
     ("docs/retention.md", "walpost prune -c walpost.yaml --older-than 7d --a"):
@@ -112,11 +130,18 @@ _BLOCKS = {
     ("docs/security.md", "grant select, update, delete"): "test_rights",
     ("docs/security.md", "grant create"): "test_rights",
     ("docs/security.md", "kafka-acls.sh"): "test_kafka_acls",
+    ("docs/sizing.md", "select pg_size_pretty"): "test_sizing",
     ("docs/tables.md", "outbox:"): "test_renamed_table",
     ("docs/tables.md", "walpost check"): "test_a_table_that_comes_later",
     ("docs/tables.md", "walpost replay"): "test_a_table_that_comes_later",
     ("docs/tables.md", "ALTER PUBLICATION"): "test_a_table_that_comes_later",
     ("docs/tables.md", "begin;"): "test_moved_history",
+    ("docs/upgrade-postgres.md", "walpost verify"): "test_upgrade",
+    ("docs/upgrade-postgres.md", "pg_upgrade"): "test_upgrade",
+    ("docs/upgrade-postgres.md", "walpost recover -c walpost.yaml --a"):
+        "test_upgrade",
+    ("docs/upgrade-postgres.md", "walpost recover -c walpost.yaml --d"):
+        "test_upgrade",
     ("docs/verify.md", "walpost verify"): "test_readme",
 }
 
@@ -163,6 +188,44 @@ def test_packages_and_chart(tmp_path):
         path.write_text(json.dumps(config))
         subprocess.run([walpost_binary(), "run", "--print-config", "-c", path],
                        check=True, capture_output=True, timeout=30)
+
+
+def test_managed_services(tmp_path):
+    """walpost and librdkafka take what these pages have, files aside."""
+    secret = tmp_path / "secret"
+    secret.write_text("s3cr3t")
+    authority = Authority(tmp_path / "certificates")
+    certificate, key = authority.issue("walpost")
+    files = {"ssl.ca.location": authority.certificate,
+             "ssl.certificate.location": certificate, "ssl.key.location": key}
+    for block in blocks():
+        if not block.page.startswith("docs/managed-"):
+            continue
+        text = re.sub(r"\$\{file:[^}]*\}", f"${{file:{secret}}}", block.text)
+        for name, file in files.items():
+            text = re.sub(rf"{re.escape(name)}: \S+", f"{name}: {file}", text)
+        config = {"postgres": {"conninfo": "host=db"},
+                  "kafka": {"brokers": "kafka:9092"}, **yaml.safe_load(text)}
+        path = tmp_path / "walpost.yaml"
+        path.write_text(yaml.safe_dump(config))
+        ran = subprocess.run([walpost_binary(), "check", "--offline", "-c", path],
+                             capture_output=True, text=True, timeout=30)
+        assert ran.returncode == 0, f"{block}\n{ran.stdout}{ran.stderr}"
+
+
+def test_sizing(database):
+    """The query; and each figure is one of the report, or a thousandth of it."""
+    assert database.value(_text("docs/sizing.md", "select pg_size_pretty"))
+    page = (REPOSITORY / "docs" / "sizing.md").read_text()
+    report = (REPOSITORY / "bench" / "RESULTS.md").read_text()
+    rows = re.findall(r"^\| ([^|]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$",
+                      page, re.M)
+    assert len(rows) == 5
+    for load, *figures in rows:
+        factor = 1 if load.startswith("steady") else 1000
+        for figure in figures:
+            found = f"{float(figure) * factor:.3g}"
+            assert re.search(rf"\| {re.escape(found)}0* \(", report), (load, found)
 
 
 def test_inline_commands_are_ones_that_walpost_has():
@@ -230,6 +293,32 @@ def test_readme(shop, kafka, directory):
                    "verify to find nothing")
     finally:
         relay.close()
+
+
+def test_quickstart(own_postgres, kafka, directory):
+    """The whole page as a reader pastes it, except for what brings the servers
+    and the program."""
+    script = "".join(
+        block.text for block in blocks() if block.page == "docs/quickstart.md"
+        and not block.text.startswith(("docker", "apt-get")))
+    for word, own in (("127.0.0.1:9092", kafka.bootstrap),
+                      ("127.0.0.1:9187", f"127.0.0.1:{free_port()}")):
+        assert word in script
+        script = script.replace(word, own)
+    (directory / "walpost").symlink_to(walpost_binary())
+    ran = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", "trap 'kill 0' EXIT\n" + script],
+        cwd=directory, capture_output=True, text=True, timeout=120,
+        start_new_session=True, check=False,
+        env={**os.environ, "PATH": f"{directory}:{os.environ['PATH']}",
+             "PGPORT": str(own_postgres.port)})
+    log = (directory / "walpost.log").read_text()
+    assert "key 42, value {\"amount\": 12.50}, headers id=" in ran.stdout, (
+        ran.stdout + ran.stderr + log)
+    assert "501 committed events" in ran.stdout and "\nclean\n" in ran.stdout, (
+        ran.stdout + ran.stderr + log)
+    assert log.count("streaming from slot walpost") == 2, log
+    assert "pg_drop_replication_slot" in ran.stdout, ran.stdout + ran.stderr
 
 
 def test_a_table_that_comes_later(walpost, database, kafka, topics):
