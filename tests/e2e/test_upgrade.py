@@ -29,7 +29,7 @@ def _commands(beginning):
     """The words of each line of the page's block that begins so."""
     block, = (block for block in blocks() if block.page == _PAGE
               and block.text.startswith(beginning))
-    return [shlex.split(line) for line in block.text.splitlines()]
+    return [shlex.split(line) for line in block.text.replace("\\\n", "").splitlines()]
 
 
 def _run_page(relay, beginning):
