@@ -79,7 +79,7 @@ class JsonObjectWriter {
   void Put(const RecentWarning& warning) {
     writer_.StartObject();
     Add("time", warning.time);
-    Add("level", warning.level);
+    Add("level", NameIn(kLogLevels, warning.level));
     Add("text", warning.text);
     writer_.EndObject();
   }

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/time.h"
-#include "health/recent_warning.h"
 #include "health/relay_status.h"
+#include "log/recent_warning.h"
 
 namespace walpost {
 

@@ -149,7 +149,7 @@ TEST(PagesTest, ShowsTheLatestWarnings) {
                          [] {
                            return std::vector<RecentWarning>{
                                {WallTime(std::chrono::milliseconds(1'234)),
-                                "error", "stuck: \"x\""}};
+                                LogLevel::kError, "stuck: \"x\""}};
                          }});
   EXPECT_THAT(pages.Get("/status").body, HasSubstr(R"({
       "time": "1970-01-01T00:00:01.234Z",

@@ -18,7 +18,7 @@ std::string JsonOf(const RelayStatus& status) {
   return StatusJson(status, {.version = "1.2.3",
                              .now = now,
                              .running = std::chrono::milliseconds(12'500),
-                             .warnings = {{now, "warning", "a \"b\""}}});
+                             .warnings = {{now, LogLevel::kWarn, "a \"b\""}}});
 }
 
 TEST(StatusJsonTest, ShowsEverything) {
@@ -139,7 +139,7 @@ TEST(StatusJsonTest, ShowsEverything) {
   "warnings": [
     {
       "time": "2026-11-28T09:40:12.345Z",
-      "level": "warning",
+      "level": "warn",
       "text": "a \"b\""
     }
   ]

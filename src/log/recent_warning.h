@@ -4,12 +4,13 @@
 #include <string>
 
 #include "base/time.h"
+#include "log/log_options.h"
 
 namespace walpost {
 
 struct RecentWarning {
   WallTime time;
-  std::string level;  // "warning" or "error"
+  LogLevel level = LogLevel::kWarn;
   std::string text;
 };
 
