@@ -17,7 +17,7 @@ import urllib.request
 
 import pytest
 
-from harness import Load, Outbox, note, wait_until
+from harness import Load, note, wait_until
 from harness.browser import Browser
 from harness.matrix import LONG
 from harness.paths import REPOSITORY
@@ -275,6 +275,63 @@ def test_a_screen_is_read_from_afar_and_nothing_flickers(
     assert moved == [0, True]
 
 
+_VALUES = [
+    ("lsnText(format.lsn('16/B374D848'))", "16/B374D848"),
+    ("lsnText(format.lsn('FFFFFFFF/FFFFFFFF'))", "FFFFFFFF/FFFFFFFF"),
+    ("lsnText(format.lsn('0/0'))", "–"),
+    ("lsnText(format.lsn('<b>'))", "–"),
+    ("bytes(format.lsn('FFFFFFFF/FFFFFFFF') - format.lsn('0/1'))", "16 EiB"),
+    ("bytes(0)", "0 B"), ("bytes(1536)", "1.5 KiB"), ("bytes(null)", "–"),
+    ("seconds(0.000141)", "141 µs"), ("seconds(0.0064)", "6.4 ms"),
+    ("seconds(90)", "90 s"), ("seconds(600)", "10 min"),
+    ("seconds(90000)", "25.0 h"), ("duration(1.9)", "1 s"),
+    ("count(12345678)", "12,345,678"), ("rate(0.25)", "0.25/s"),
+    ("rate(null)", "–"), ("serverVersion(170002)", "17.2")]
+
+
+def test_values_have_their_units(walpost, database, kafka, topics, outbox,
+                                 visit):
+    assert outbox
+    page = visit(walpost(database, kafka, topics).run())
+    _shows(page, "streaming")
+    for expression, text in _VALUES:
+        assert page.run("import('/page/format.js').then((format) => "
+                        f"format.{expression})") == text, expression
+
+
+# Answers of a relay: seconds that it runs, records acknowledged. The third has
+# started again.
+_RESTART = """import('/page/history.js').then(({History}) => {
+  const history = new History();
+  const answer = (running_seconds, acknowledged, counts) => history.add({
+    running_seconds, acknowledged, value_bytes: acknowledged,
+    records_by_topic: counts, commit_to_acknowledgement_buckets: [],
+  }, history.samples.length);
+  const topic = ({records_by_topic}) => records_by_topic.a;
+  answer(100, 1000, {a: 1000});
+  answer(102, 1200, {a: 1200});
+  const before = history.recent(topic);
+  answer(1, 5, {a: 5});
+  const after = history.recent(topic);
+  answer(2, 15, {a: 3});
+  return [history.samples.map(({values}) => values.rate),
+          history.samples.map(({isFirst}) => isFirst),
+          before, after, history.recent(topic)];
+})"""
+
+
+def test_rates_are_by_the_clock_of_the_relay_and_never_negative(
+        walpost, database, kafka, topics, outbox, visit):
+    assert outbox
+    page = visit(walpost(database, kafka, topics).run())
+    _shows(page, "streaming")
+    rates, breaks, before, after, replaced = page.run(_RESTART)
+    assert rates == [None, 100, None, 10]
+    assert breaks == [True, False, True, False]
+    # A producer that was replaced begins with its topics at zero.
+    assert (before, after, replaced) == (100, None, None)
+
+
 def test_each_section_that_it_may_quote_is_in_the_runbook():
     page = (REPOSITORY / "src/admin/status_page/remedy.js").read_text()
     sections = re.findall(r"^## (Walpost\w+)$", (
@@ -332,7 +389,7 @@ def test_a_browser_may_use_nothing_but_this_server(walpost, database, kafka,
     for text in (html, *(relay.get(path)[1] for path in used
                          if path.startswith("/page/"))):
         assert not re.search(r"(src|href)=\W?(https?:)?//", text)
-        assert "innerHTML" not in text
+        assert not re.search(r"innerHTML|Date\.now|new Date", text)
 
 
 class _Readers:

@@ -5,6 +5,7 @@ import {LENGTH} from "./history.js";
 
 const WIDTH = 600;
 const HEIGHT = 100;
+const SPANS = [60, 120, 300, LENGTH];  // seconds that the width may stand for
 const NEAR = 3;  // seconds between two points that the pointer finds
 
 // A round number above: the scale stays while the largest value moves. `unit`: of
@@ -28,6 +29,8 @@ export class Chart {
   #cursor = drawn("line", {class: "cursor", y1: 0, y2: HEIGHT, visibility: "hidden"});
   #pointer = null;  // 0 to 1
   #samples = [];
+  #span = LENGTH;
+  #begin = make("span");
 
   // lines: {name, label} of one or two values of a sample.
   constructor(parent, title, lines, format, unit = 1) {
@@ -50,7 +53,7 @@ export class Chart {
     parent.append(make(
         "div", {class: "chart"}, make("h3", {}, title), this.#values, plot,
         make("p", {class: "axis", "aria-hidden": "true"},
-             make("span", {}, "10 min ago"), make("span", {}, "now"))));
+             this.#begin, make("span", {}, "now"))));
     plot.addEventListener("pointermove", (event) => {
       const box = plot.getBoundingClientRect();
       this.#pointer = (event.clientX - box.left) / box.width;
@@ -65,11 +68,13 @@ export class Chart {
   draw(samples) {
     this.#samples = samples;
     const end = samples.at(-1).at;
+    this.#span = SPANS.find((span) => span >= end - samples[0].at) ?? LENGTH;
+    write(this.#begin, `${this.#span / 60} min ago`);
     const all = samples.flatMap(({values}) => this.#lines.map(({name}) => values[name]))
                        .filter((value) => value != null);
     const largest = roundUp(Math.max(0, ...all), this.#unit);
     const point = (sample, value) => [
-      (WIDTH * (1 - (end - sample.at) / LENGTH)).toFixed(1),
+      (WIDTH * (1 - (end - sample.at) / this.#span)).toFixed(1),
       (HEIGHT * (1 - value / largest)).toFixed(1)];
     this.#lines.forEach(({name}, place) => {
       const runs = [];
@@ -103,14 +108,14 @@ export class Chart {
     let shown = last;
     let when = "";
     if (this.#pointer != null) {
-      const wanted = last.at - LENGTH * (1 - this.#pointer);
+      const wanted = last.at - this.#span * (1 - this.#pointer);
       const found = this.#samples.find(({at}) => at >= wanted);
       if (found && found.at - wanted <= NEAR) {
         shown = found;
         when = ` ${Math.round(last.at - found.at)} s ago`;
       }
     }
-    const x = WIDTH * (1 - (last.at - shown.at) / LENGTH);
+    const x = WIDTH * (1 - (last.at - shown.at) / this.#span);
     set(this.#cursor, "visibility", when ? "visible" : "hidden");
     set(this.#cursor, "x1", x);
     set(this.#cursor, "x2", x);
@@ -130,7 +135,7 @@ export class Chart {
       return `${label}: ${this.#format(this.#samples.at(-1).values[name])} now, ` +
              `between ${low} and ${high}`;
     });
-    set(this.#plot, "aria-label", `${this.title}, last 10 minutes. ${parts.join(". ")}.`);
+    set(this.#plot, "aria-label", `${this.title}, last ${this.#span / 60} min. ${parts.join(". ")}.`);
   }
 }
 
