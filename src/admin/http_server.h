@@ -9,8 +9,7 @@
 //       {.version = version, .status = [&] { return relay.Status(); }});
 //
 // Owned by whoever runs the loop; destroy it before the io_context and before
-// what the functions of its
-// PageSources use. Used only from the loop's thread.
+// what the functions of its sources use. Used only from the loop's thread.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

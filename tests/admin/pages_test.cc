@@ -162,7 +162,7 @@ TEST(PagesTest, ShowsTheLatestWarnings) {
 TEST(PagesTest, TheRunbookHasTheArgumentsOfThisProcess) {
   SetOwnArguments("-c /etc/shop.yaml");
   const Page page = Get("/runbook");
-  SetOwnArguments("");
+  SetOwnArguments(std::string(kOwnArguments));
   EXPECT_THAT(page.body, HasSubstr("walpost status -c /etc/shop.yaml\n"));
   EXPECT_THAT(page.body, Not(HasSubstr("walpost.yaml")));
   EXPECT_THAT(page.body, HasSubstr("## WalpostGap\n"));
