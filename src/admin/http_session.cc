@@ -21,6 +21,21 @@ namespace {
 constexpr std::chrono::seconds kDiscardTimeout{1};
 constexpr size_t kMaxDiscardedBytes = size_t{64} << 10;
 
+// What a browser may do with an answer: use what this server has, and nothing
+// else. A picture in an address is the icon of the page.
+constexpr char kContentPolicy[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src "
+    "'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'";
+
+void ProtectBrowser(http::fields& fields) {
+  fields.set("Content-Security-Policy", kContentPolicy);
+  fields.set("Cross-Origin-Resource-Policy", "same-origin");
+  fields.set("Referrer-Policy", "no-referrer");
+  fields.set("X-Content-Type-Options", "nosniff");
+  fields.set("X-Frame-Options", "DENY");
+}
+
 bool IsGetOrHead(http::verb method) {
   return method == http::verb::get || method == http::verb::head;
 }
@@ -105,7 +120,10 @@ void HttpSession::OnRead(beast::error_code error) {
   if (refusal) {
     Write(*std::move(refusal));
   } else {
-    Write(pages_->Get({request.target().data(), request.target().size()}));
+    const beast::string_view target = request.target();
+    const beast::string_view accept = request[http::field::accept];
+    Write(pages_->Get({target.data(), target.size()},
+                      {accept.data(), accept.size()}));
   }
 }
 
@@ -115,6 +133,8 @@ void HttpSession::Write(Page page) {
   response_.result(page.status);
   response_.set(http::field::content_type, page.content_type);
   response_.set(http::field::cache_control, "no-store");
+  response_.set(http::field::vary, "Accept");
+  ProtectBrowser(response_);
   if (page.status == http::status::method_not_allowed) {
     response_.set(http::field::allow, "GET, HEAD");
   }

@@ -12,7 +12,7 @@ constexpr KeyText kTexts[] = {
     {"postgres.conninfo", "required", Reload::kCredentials,
      "any libpq conninfo or URI. Of several hosts and addresses, each one "
      "gets `connect_timeout` (5 s if absent or not positive), then the next "
-     "is tried ([operations](high-availability.md#several-hosts))"},
+     "is tried ([high-availability.md](high-availability.md#several-hosts))"},
     {"postgres.password_command", "`[]` (none)", Reload::kNo,
      "a program and its arguments, a list of words, run without a shell for "
      "each new connection; its output is the password "
@@ -232,7 +232,7 @@ constexpr KeyText kTexts[] = {
      "publish the rows that the outbox already has (header "
      "`walpost-snapshot`). The slot is the one that `walpost init` has "
      "made, or with `postgres.create` a new one. No effect on a slot that "
-     "was streamed from ([operations](first-start.md))"},
+     "was streamed from ([first-start.md](first-start.md))"},
     {"checkpoint.store", "", Reload::kNo,
      "where walpost stores a separate resume point: `none` (the slot "
      "alone), `file`, `kafka` (a compacted topic), `postgres` (a table in "

@@ -143,6 +143,10 @@ _BLOCKS = {
     ("docs/upgrade-postgres.md", "walpost recover -c walpost.yaml --d"):
         "test_upgrade",
     ("docs/verify.md", "walpost verify"): "test_readme",
+    ("docs/wait.md", "select pg_current"): "test_wait",
+    ("docs/wait.md", "walpost wait -c walpost.yaml --l"): "test_wait",
+    ("docs/wait.md", "walpost wait -c walpost.yaml --e"): "test_wait",
+    ("docs/wait.md", "curl"): "tests/e2e/test_wait.py",
 }
 
 
@@ -169,8 +173,10 @@ def test_every_block_is_run():
                           block.text.startswith(beginning)
                           for page, beginning in _BLOCKS)]
     assert not unknown, "no test runs these blocks"
-    for page, beginning in _BLOCKS:
-        _text(page, beginning)
+    gone = [f"{page}: {beginning}" for page, beginning in _BLOCKS
+            if not any(block.page == page and block.text.startswith(beginning)
+                       for block in blocks())]
+    assert not gone, "no page has these blocks"
 
 
 def test_packages_and_chart(tmp_path):
@@ -565,6 +571,20 @@ def test_pause_and_resume(walpost, database, kafka, outbox, topics):
         said = relay.verb(*words)
         assert said.returncode == 0, said.stderr
         assert f"slot {database.name}: {words[0]}" in said.stdout
+
+
+def test_wait(walpost, database, kafka, topics):
+    page = "docs/wait.md"
+    run_sql_file(database, "outbox.sql")
+    relay = walpost(database, kafka, topics).run()
+    event = database.value("insert into outbox (aggregate_type, payload) "
+                           "values ('order', '{}') returning id::text")
+    lsn = database.value(_text(page, "select pg_current"))
+    values = {"0/16B3748": lsn, "0192f0c4-7c1e-7b52-9e3a-5d0e8d2c9a11": event}
+    for option in ("--l", "--e"):
+        words, = _commands(page, f"walpost wait -c walpost.yaml {option}")
+        ran = relay.verb(*[values.get(word, word) for word in words])
+        assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 def test_dead_letters(walpost, database, kafka, outbox, topics):
