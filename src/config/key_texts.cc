@@ -274,7 +274,7 @@ constexpr KeyText kTexts[] = {
     {"log.level", "", Reload::kYes, "`debug`, `info`, `warn`, `error`"},
     {"log.format", "", Reload::kYes,
      "`text`, or `json`: one object per line with `time`, `level`, `message` "
-     "and fields (operations.md#logs)"},
+     "and fields ([logs](logs.md))"},
     {"log.keys", "", Reload::kYes,
      "JSON lines name the key (`aggregate_id`) of the event that they are "
      "about"},
