@@ -131,6 +131,7 @@ http:
 log:
   level: info
   format: text
+  keys: false
 )");
 }
 

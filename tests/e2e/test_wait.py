@@ -1,13 +1,14 @@
 """`walpost wait` and `/wait`: what was committed is in Kafka, or why it is not."""
 
+import concurrent.futures
 import re
 import time
 import uuid
 
 import pytest
 
-from harness import KafkaReader
-from harness.polled import PolledOutbox
+from harness import KafkaReader, run_sql_file
+from harness.polled import EVENTS, PolledOutbox, events_sections
 
 
 @pytest.fixture
@@ -39,10 +40,10 @@ def _exits(said, code, words=""):
 
 
 def test_what_was_committed_is_there(walpost, database, kafka, outbox, topics):
-    """At once, for each of twenty commits; nothing is read twice."""
+    """For each of ten commits."""
     relay = walpost(database, kafka, topics).run()
     reader = KafkaReader(kafka.bootstrap)
-    for n in range(20):
+    for n in range(10):
         event = outbox.insert("order", f"order-{n}")
         if n % 2:
             said = relay.verb("wait", "--event", event, "--timeout", "20s")
@@ -165,3 +166,67 @@ def test_polled_rows(walpost, database, kafka, topics):
     _exits(relay.verb("wait", "--event", bad), 3,
            f"event {bad} was given up: its row in .* is marked as failed: ")
     _exits(relay.verb("wait", "--lsn", "0/1"), 2, "polled rows have no LSN")
+
+
+def test_over_http(walpost, database, outbox, topics, own_kafka):
+    """200 as soon as it is acknowledged, for many that wait at once."""
+    relay = walpost(database, own_kafka, topics).run()
+    assert relay.get(f"/wait?lsn={_lsn(database)}&timeout=20")[0] == 200
+    own_kafka.freeze()
+    outbox.insert("order", "order-1")
+    lsn = _lsn(database)
+    code, text = relay.get(f"/wait?lsn={lsn}")
+    assert code == 503 and text.startswith("acknowledged up to "), text
+    begun = time.monotonic()
+    assert relay.get(f"/wait?lsn={lsn}&timeout=2")[0] == 503
+    assert 1.9 <= time.monotonic() - begun < 10
+    with concurrent.futures.ThreadPoolExecutor(40) as pool:
+        waits = [pool.submit(relay.get, f"/wait?lsn={lsn}&timeout=60")
+                 for _ in range(40)]
+        time.sleep(1)
+        assert not any(wait.done() for wait in waits)
+        own_kafka.thaw()
+        assert {wait.result()[0] for wait in waits} == {200}
+    assert relay.get("/wait?lsn=0/1")[0] == 400
+    assert relay.get("/wait")[0] == 400
+
+
+def test_a_partitioned_table(walpost, database, kafka, topics):
+    run_sql_file(database, "outbox_partitioned.sql")
+    relay = walpost(database, kafka, topics).run()
+    database.execute("insert into outbox (aggregate_type, aggregate_id, type, "
+                     "payload) values ('order', '1', 'Paid', '{}')")
+    event, = database.execute("select id::text from outbox")[0]
+    _exits(relay.verb("wait", "--event", event), 0)
+
+
+def test_rows_behind_a_cursor(walpost, database, kafka, topics):
+    database.execute(EVENTS)
+    relay = walpost(database, kafka, topics, **events_sections())
+    database.execute("insert into events (aggregate_id) values ('order-1')")
+    event, = database.execute("select id::text from events")[0]
+    relay.run()
+    _exits(relay.verb("wait", "--event", event), 0)
+    relay.stop()
+    database.execute("insert into events (aggregate_id) values ('order-2')")
+    event, = database.execute("select id::text from events "
+                              "where aggregate_id = 'order-2'")[0]
+    _exits(relay.verb("wait", "--event", event, "--timeout", "1s"), 1,
+           "is not sent yet")
+
+
+def test_rows_that_are_deleted_when_sent(walpost, database, kafka, outbox,
+                                         topics):
+    """Seen, then gone; but one that was never seen is not taken for sent."""
+    database.execute("alter table outbox add place bigserial unique")
+    relay = walpost(database, kafka, topics, source="polling",
+                    polling={"strategy": "delete"}, outbox={"tables": [
+                        {"name": "public.outbox", "order_by": "place"}]})
+    event = outbox.insert("order", "order-1")
+    waiting = relay.spawn("wait", "--event", event)
+    time.sleep(1)
+    assert waiting.running()
+    relay.run()
+    assert waiting.wait(30) == 0
+    _exits(relay.verb("wait", "--event", event, "--timeout", "1s"), 1,
+           "no table of outbox.tables has a row")
