@@ -19,6 +19,7 @@
 #include "kafka/checks/transactions_probe.h"
 #include "kafka/client/connection_diagnosis.h"
 #include "kafka/client/handles.h"
+#include "kafka/client/new_client.h"
 #include "kafka/producer/producer_properties.h"
 #include "kafka/topics/topic_rights.h"
 #include "kafka/topics/topic_settings.h"
