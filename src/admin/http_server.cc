@@ -15,7 +15,7 @@
 #include "admin/spare_descriptor.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "spdlog/spdlog.h"
+#include "log/log.h"
 
 namespace walpost {
 
@@ -109,8 +109,8 @@ class HttpServer::Listener : public std::enable_shared_from_this<Listener> {
       Accept();
       return;
     }
-    spdlog::warn("http: cannot accept a connection: {}; trying again in {} s",
-                 error.message(), kPauseAfterFailedAccept.count());
+    LogWarn("http: cannot accept a connection: {}; trying again in {} s",
+            error.message(), kPauseAfterFailedAccept.count());
     pause_.expires_after(kPauseAfterFailedAccept);
     pause_.async_wait(
         [self = shared_from_this()](error_code) { self->Accept(); });
@@ -171,9 +171,9 @@ class HttpServer::Listener : public std::enable_shared_from_this<Listener> {
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Create(
     asio::any_io_executor executor, const HttpOptions& options,
-    std::string version, StatusFunction status) {
-  auto listener = std::make_shared<Listener>(
-      executor, options, Pages(std::move(status), std::move(version)));
+    PageSources sources) {
+  auto listener =
+      std::make_shared<Listener>(executor, options, Pages(std::move(sources)));
   WALPOST_RETURN_IF_ERROR(listener->Listen());
   listener->Accept();
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(listener)));
