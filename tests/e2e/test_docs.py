@@ -118,6 +118,7 @@ _BLOCKS = {
         "test_secured_postgres",
     ("docs/security.md", "postgres:\n  conninfo: >-\n    host=shop"):
         "test_secured_postgres",
+    ("docs/security.md", "kafka:\n  brokers: b-1"): "test_kafka_tokens",
     ("docs/security.md", "hostssl"): "harness.secured_postgres",
     ("docs/security.md", "create role"): "test_rights",
     ("docs/security.md", "alter publication"): "test_rights",
