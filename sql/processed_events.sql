@@ -14,7 +14,7 @@
 -- Claim and effect commit together or not at all, so a crash in between leaves
 -- neither, and the record that comes again finds the event unclaimed. What
 -- cannot be rolled back (an e-mail, a call) is not made idempotent by this: let
--- the effect be a row that somebody else acts on. docs/consumer shows a
+-- the effect be a row that somebody else acts on. docs/consumers has
 -- whole consumer.
 --
 -- This belongs in the database of the consumer. May be run again: it changes

@@ -14,7 +14,7 @@ from harness import KafkaReader, note, run_sql_file, wait_until
 from harness.paths import REPOSITORY
 from harness.process import Process
 
-_EXAMPLE = REPOSITORY / "docs" / "consumer"
+_EXAMPLE = REPOSITORY / "docs" / "consumers"
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def consume(billing, kafka, directory):
 
     def start(topic, *words):
         made.append(Process(
-            [sys.executable, "-B", _EXAMPLE / "consumer.py", "--brokers",
+            [sys.executable, "-B", _EXAMPLE / "python" / "consumer.py", "--brokers",
              kafka.bootstrap, "--topic", topic, "--conninfo",
              billing.conninfo(), *words], directory / "consumer.log"))
         return made[-1]

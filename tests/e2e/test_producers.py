@@ -3,7 +3,6 @@ out, whatever the framework."""
 
 import json
 import os
-import pathlib
 import shutil
 import struct
 import subprocess
@@ -13,21 +12,15 @@ import uuid
 import pytest
 
 from harness import KafkaReader, run_sql_file
-from harness.paths import REPOSITORY
+from harness.paths import REPOSITORY, fetched_clients
 
 _FOLDER = REPOSITORY / "docs" / "producers"
 _TRACE = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
-def _fetched(group):
-    return pathlib.Path(subprocess.run(
-        [REPOSITORY / "scripts" / "fetch-clients", group], check=True,
-        text=True, stdout=subprocess.PIPE).stdout.strip())
-
-
 def _python(name):
     def commands(_):
-        return {"PYTHONPATH": str(_fetched("python"))}, [
+        return {"PYTHONPATH": str(fetched_clients("python"))}, [
             ["/usr/bin/python3", "-B", _FOLDER / name / "shop.py"]]
     return commands
 
@@ -42,7 +35,7 @@ _SHOPS = {"sql": _sql, "sqlalchemy": _python("sqlalchemy"),
 
 
 def _spring(directory):
-    jars = _fetched("spring")
+    jars = fetched_clients("spring")
     source = _FOLDER / "spring" / "src" / "main"
     classes = directory / "classes"
     path = f"{jars}/*:{source / 'resources'}:{classes}"
@@ -57,7 +50,7 @@ def _go(_):
 
 
 def _prisma(directory):
-    modules = _fetched("node") / "node_modules"
+    modules = fetched_clients("node") / "node_modules"
     shop = directory / "shop"
     shutil.copytree(_FOLDER / "prisma", shop)
     (shop / "node_modules").symlink_to(modules)

@@ -7,7 +7,7 @@ Adds up the orders of each customer, in PostgreSQL:
         --conninfo "host=127.0.0.1 dbname=billing user=billing"
 
 Debian: python3-confluent-kafka, python3-psycopg2. The database needs
-sql/processed_events.sql, and schema.sql beside this file.
+sql/processed_events.sql and docs/consumers/schema.sql.
 
 Kill it at any point, run several, feed it duplicates: the sums are right. Three
 things make them so.

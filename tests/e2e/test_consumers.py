@@ -1,0 +1,140 @@
+"""docs/consume.md: each example has its effects once, though walpost and the
+consumers are killed and events come again. The one in Python: test_consumer.py."""
+
+import os
+import subprocess
+
+import pytest
+
+from harness import KafkaReader, run_sql_file, wait_until
+from harness.paths import REPOSITORY, fetched_clients, kafka_jars
+from harness.process import Process
+
+_FOLDER = REPOSITORY / "docs" / "consumers"
+
+
+def _java(directory, how):
+    path = f"{kafka_jars()}/*:{fetched_clients('jdbc')}/*:{directory}"
+    subprocess.run(["javac", "-cp", path, "-d", directory,
+                    _FOLDER / "java" / "Consumer.java"], check=True, timeout=120)
+    return lambda brokers, topic, *idle: [
+        "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", path,
+        "Consumer", brokers, topic, how, *idle]
+
+
+def _go(directory):
+    subprocess.run(["go", "build", "-C", _FOLDER / "go", "-o",
+                    directory / "consumer"], check=True, timeout=300)
+    return lambda *words: [directory / "consumer", *words]
+
+
+def _node(directory):
+    # Node looks for modules beside the file.
+    file = directory / "consumer.js"
+    file.write_text((_FOLDER / "node" / "consumer.js").read_text())
+    (directory / "node_modules").symlink_to(
+        fetched_clients("node") / "node_modules")
+    return lambda *words: ["node", file, *words]
+
+
+_CONSUMERS = {
+    "java by id": lambda directory: _java(directory, "id"),
+    "java by position": lambda directory: _java(directory, "position"),
+    "go": _go,
+    "node": _node,
+}
+_LONG = {"go", "node"}  # large to fetch
+# Seconds without a record after which a consumer ends: more than the session of
+# one that was killed. KafkaJS takes longer to join its group.
+_IDLE = {"node": 25}
+
+
+@pytest.fixture
+def billing(postgres):
+    """The consumer's own database."""
+    fresh = postgres.create_database()
+    run_sql_file(fresh, "processed_events.sql")
+    for name in ("schema.sql", "positions.sql"):
+        fresh.execute((_FOLDER / name).read_text())
+    yield fresh
+    fresh.drop()
+
+
+@pytest.fixture
+def consume(billing, kafka, directory):
+    """Starts a consumer with such a command."""
+    made = []
+    where = dict(word.split("=") for word in billing.conninfo().split())
+    environment = {**os.environ, "PGHOST": where["host"],
+                   "PGPORT": where["port"], "PGDATABASE": where["dbname"],
+                   "PGUSER": where["user"]}
+
+    def start(command, topic, *idle):
+        made.append(Process(command(kafka.bootstrap, topic, *idle),
+                            directory / "consumer.log", env=environment))
+        return made[-1]
+
+    yield start
+    for process in made:
+        process.end(9)
+    for process in made[:1]:  # they share one log
+        print(f"--- log of the consumers\n{process.log()}")
+
+
+def _write(database, times):
+    """Orders of seven customers, in that many transactions."""
+    for number in range(times):
+        database.execute(
+            "insert into outbox (aggregate_type, aggregate_id, payload) select "
+            "'order', 'customer-' || n %% 7, jsonb_build_object('amount', "
+            "n * %s + 0.25) from generate_series(1, 20) n", (number,))
+
+
+def _totals(billing):
+    return {row[0]: row[1:] for row in billing.execute(
+        "select customer, orders, amount from customer_total")}
+
+
+def _ordered(database):
+    return {row[0]: row[1:] for row in database.execute(
+        "select aggregate_id, count(*), sum((payload->>'amount')::numeric) "
+        "from outbox where payload is not null group by 1")}
+
+
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[pytest.mark.long] if name in _LONG else [])
+    for name in _CONSUMERS])
+def test_p5_the_effects_of_an_example_happen_once(
+        walpost, database, kafka, outbox, billing, consume, topics, directory,
+        name):
+    command = _CONSUMERS[name](directory)
+    relay = walpost(database, kafka, topics, replay={"window": "1GiB"}).run()
+    begin = wait_until(lambda: database.confirmed_lsn(f"{relay.slot}_guard"),
+                       "the guard slot")
+    topic = topics + "order"
+    reader = KafkaReader(kafka.bootstrap)
+    _write(database, 20)
+    outbox.insert("order", "customer-1", None)  # a tombstone
+    wait_until(lambda: topic in reader.topics(topic), "the topic")
+    consumers = [consume(command, topic) for _ in range(2)]
+    wait_until(lambda: _totals(billing), "the consumers to be at work", 60)
+    relay.kill()
+    for consumer in consumers:
+        assert consumer.running(), consumer.log()
+        consumer.end(9)
+    relay.run()
+    _write(database, 5)
+    database.wait_confirmed(relay.slot)
+    # Every event once more; from the table without a position.
+    words = (["--from-lsn", f"{begin >> 32:X}/{begin & 0xffffffff:X}"]
+             if name == "java by position"
+             else ["--from-table", "--order-by", "sequence"])
+    replayed = relay.verb("replay", *words)
+    assert replayed.returncode == 0, replayed.stderr
+
+    last = consume(command, topic, str(_IDLE.get(name, 10)))
+    assert last.wait(120) == 0, last.log()
+    assert _totals(billing) == _ordered(database)
+    records = reader.read(topic)
+    assert len({record.id for record in records}) == 501
+    assert len(records) >= 2 * 501
