@@ -30,6 +30,7 @@ language plpgsql
 set search_path = pg_catalog
 as $function$
 begin
+  -- begin: advance
   insert into public.stream_position as p
   values (advance_position.consumer_name, advance_position.topic,
           advance_position.partition, advance_position."position")
@@ -37,5 +38,6 @@ begin
     set "position" = excluded."position"
     where p."position" < excluded."position";
   return found;
+  -- end: advance
 end
 $function$;

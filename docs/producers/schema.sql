@@ -7,9 +7,11 @@ create table if not exists orders (
   state text not null default 'placed'
 );
 
+-- begin: bytes
 create table if not exists outbox_avro (
   id uuid not null default gen_random_uuid() primary key,
   aggregate_type text not null,
   aggregate_id text,
   payload bytea
 );
+-- end: bytes

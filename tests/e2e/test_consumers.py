@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from harness import KafkaReader, run_sql_file, wait_until
+from harness.pages import blocks, excerpts
 from harness.paths import REPOSITORY, fetched_clients, kafka_jars
 from harness.process import Process
 
@@ -47,6 +48,14 @@ _LONG = {"go", "node"}  # large to fetch
 # Seconds without a record after which a consumer ends: more than the session of
 # one that was killed. KafkaJS takes longer to join its group.
 _IDLE = {"node": 25}
+
+
+def test_the_page_shows_what_the_programs_have():
+    shown = [block.text for block in blocks()
+             if block.page == "docs/consume.md" and
+             not block.text.startswith("scripts/test --long")]
+    assert len(shown) > 6
+    assert sorted(shown) == sorted(excerpts("docs/consumers"))
 
 
 @pytest.fixture

@@ -10,10 +10,13 @@ import sys
 import uuid
 
 import pytest
+import yaml
 
 from harness import KafkaReader, run_sql_file
+from harness.pages import blocks, excerpts
 from harness.paths import REPOSITORY, fetched_clients
 
+_PAGE = "docs/produce.md"
 _FOLDER = REPOSITORY / "docs" / "producers"
 _TRACE = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
@@ -97,16 +100,24 @@ def _avro(order_id):
             b"alice" + number(1250))
 
 
+def test_the_page_shows_what_the_programs_have():
+    programs = excerpts("docs/producers")
+    shown = [block.text for block in blocks() if block.page == _PAGE and
+             not block.text.startswith(("outbox:", "scripts/test --long"))]
+    assert len(shown) > 12
+    assert sorted(shown) == sorted(programs)
+
+
 @pytest.mark.parametrize("shop", [
     *_SHOPS, *(pytest.param(name, marks=pytest.mark.long) for name in _LONG)])
 def test_an_example_produces_these_records(walpost, database, kafka, topics,
                                            directory, shop):
     run_sql_file(database, "outbox.sql")
     database.execute((_FOLDER / "schema.sql").read_text())
-    walpost(database, kafka, topics, outbox={"tables": [
-        {"name": "public.outbox"},
-        {"name": "public.outbox_avro", "topic": topics + "avro.{aggregate_type}",
-         }]}).run()
+    section, = (block.text for block in blocks() if block.page == _PAGE and
+                block.text.startswith("outbox:"))
+    section = yaml.safe_load(section.replace("outbox.avro.", topics + "avro."))
+    walpost(database, kafka, topics, **section).run()
 
     _run({**_SHOPS, **_LONG}[shop], database, directory)
 

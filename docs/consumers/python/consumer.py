@@ -36,6 +36,7 @@ _BATCH = 100
 
 def main():
     arguments = _arguments()
+    # begin: loop
     consumer = confluent_kafka.Consumer({
         "bootstrap.servers": arguments.brokers,
         "group.id": _CONSUMER,
@@ -59,6 +60,7 @@ def main():
                 _handle(cursor, record)
         _commit(consumer)
         last = time.monotonic()
+    # end: loop
     consumer.close()
     connection.close()
 
