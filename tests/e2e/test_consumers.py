@@ -4,6 +4,7 @@ consumers are killed and events come again. The one in Python: test_consumer.py.
 import os
 import subprocess
 
+import psycopg2
 import pytest
 
 from harness import KafkaReader, run_sql_file, wait_until
@@ -147,3 +148,31 @@ def test_p5_the_effects_of_an_example_happen_once(
     records = reader.read(topic)
     assert len({record.id for record in records}) == 501
     assert len(records) >= 2 * 501
+
+
+def test_a_position_is_taken_once_and_in_order(billing):
+    def advance(position, partition=0, cursor=None):
+        call = "select advance_position('c', 't', %s, %s)"
+        if cursor is None:
+            return billing.value(call, (partition, position))
+        cursor.execute(call, (partition, position))
+        return cursor.fetchone()[0]
+
+    def position(timeline, lsn, ordinal):
+        return f"{timeline:08X}-{lsn:016X}-{ordinal:016X}"
+
+    assert advance(position(1, 0x9F, 2))
+    assert not advance(position(1, 0x9F, 2))
+    assert not advance(position(1, 0x9F, 1))
+    assert not advance(position(1, 0x1F, 9))
+    assert advance(position(1, 0xA0, 1))
+    assert advance(position(2, 0x1F, 1))  # after a promotion
+    assert not advance(position(1, 0xFFFF, 1))
+    assert advance(position(1, 0x9F, 2), partition=1)
+    with pytest.raises(ZeroDivisionError):
+        with billing.transaction() as cursor:
+            assert advance(position(2, 0x20, 1), cursor=cursor)
+            raise ZeroDivisionError
+    assert advance(position(2, 0x20, 1))
+    with pytest.raises(psycopg2.errors.NotNullViolation):
+        advance(None)

@@ -74,9 +74,12 @@ func consume(ctx context.Context, brokers, topic string, idle time.Duration,
 // end: loop
 
 func handle(ctx context.Context, tx pgx.Tx, record *kgo.Record) error {
+	id, err := header(record, "id")
+	if err != nil {
+		return err
+	}
 	var isFirst bool
-	err := tx.QueryRow(ctx, "select claim_event($1, $2)", name,
-		header(record, "id")).Scan(&isFirst)
+	err = tx.QueryRow(ctx, "select claim_event($1, $2)", name, id).Scan(&isFirst)
 	if err != nil || !isFirst || record.Value == nil {
 		return err
 	}
@@ -93,13 +96,14 @@ func handle(ctx context.Context, tx pgx.Tx, record *kgo.Record) error {
 	return err
 }
 
-func header(record *kgo.Record, name string) string {
+func header(record *kgo.Record, name string) (string, error) {
 	for _, header := range record.Headers {
 		if header.Key == name {
-			return string(header.Value)
+			return string(header.Value), nil
 		}
 	}
-	return ""
+	return "", fmt.Errorf("partition %d at offset %d has no header %s",
+		record.Partition, record.Offset, name)
 }
 
 func main() {
