@@ -45,7 +45,7 @@ _CONSUMERS = {
     "go": _go,
     "node": _node,
 }
-_LONG = {"go", "node"}  # large to fetch
+_LONG = {"java by position", "go", "node"}
 # Seconds without a record after which a consumer ends: more than the session of
 # one that was killed. KafkaJS takes longer to join its group.
 _IDLE = {"node": 25}
@@ -148,6 +148,32 @@ def test_p5_the_effects_of_an_example_happen_once(
     records = reader.read(topic)
     assert len({record.id for record in records}) == 501
     assert len(records) >= 2 * 501
+
+
+def test_a_consumer_stops_before_what_is_not_an_order(
+        walpost, database, kafka, outbox, billing, consume, topics, directory):
+    """Its error says where the record is; what came with it has no effect."""
+    command = _CONSUMERS["java by id"](directory)
+    walpost(database, kafka, topics).run()
+    outbox.insert("order", "customer-1", '{"amount": 1}')
+    outbox.insert("order", "customer-1", '"not an order"')
+    database.wait_confirmed(database.name)
+    consumer = consume(command, topics + "order")
+    assert consumer.wait(60) == 1
+    assert f"{topics}order-" in consumer.log()
+    assert " at offset 1 is not an order" in consumer.log()
+    claimed = {row[0] for row in billing.execute(
+        "select event_id from processed_events")}
+    totals = _totals(billing)
+    # The first may have come in a batch of its own.
+    assert len(claimed) == len(totals) <= 1
+
+
+def test_fetch_clients_refuses_an_unknown_group():
+    ran = subprocess.run([REPOSITORY / "scripts" / "fetch-clients", "cobol"],
+                         capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert "usage: scripts/fetch-clients" in ran.stderr
 
 
 def test_a_position_is_taken_once_and_in_order(billing):

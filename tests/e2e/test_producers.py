@@ -213,10 +213,10 @@ shop.Event.objects.create(aggregate_type="order", aggregate_id="1")
 """
 
 
-@pytest.mark.parametrize("name,code", [("sqlalchemy", _SQLALCHEMY),
-                                       ("django", _DJANGO)])
+@pytest.mark.parametrize("name", ["sqlalchemy", "django"])
 def test_the_notes_about_a_library(walpost, database, kafka, topics, directory,
-                                   name, code):
+                                   name):
+    code = {"sqlalchemy": _SQLALCHEMY, "django": _DJANGO}[name]
     _make_tables(database)
     walpost(database, kafka, topics).run()
     path = f"{fetched_clients('python')}:{_FOLDER / name}"

@@ -1,5 +1,6 @@
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -107,19 +108,19 @@ public class Consumer {
 
   private void addUp(ConsumerRecord<byte[], byte[]> record)
       throws SQLException {
-    JsonNode order;
+    BigDecimal amount;
     try {
-      order = JSON.readTree(record.value());
-    } catch (java.io.IOException failure) {
+      amount = JSON.readTree(record.value()).required("amount").decimalValue();
+    } catch (IOException | IllegalArgumentException failure) {
       throw new IllegalStateException(record.topic() + "-" + record.partition()
-          + " at offset " + record.offset() + " is not JSON", failure);
+          + " at offset " + record.offset() + " is not an order", failure);
     }
     try (PreparedStatement statement = database.prepareStatement("""
         insert into customer_total as t (customer, orders, amount)
         values (?, 1, ?) on conflict (customer) do update
         set orders = t.orders + 1, amount = t.amount + excluded.amount""")) {
       statement.setString(1, new String(record.key(), StandardCharsets.UTF_8));
-      statement.setBigDecimal(2, order.get("amount").decimalValue());
+      statement.setBigDecimal(2, amount);
       statement.executeUpdate();
     }
   }
