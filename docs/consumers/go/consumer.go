@@ -1,11 +1,10 @@
 // A consumer whose effects happen once, though records may come twice: it adds
 // up the orders of each customer, in PostgreSQL.
 //
-//	consumer BROKERS TOPIC [SECONDS]
+//	consumer GROUP BROKERS TOPIC
 //
 // PGHOST, PGPORT, PGDATABASE and PGUSER say where its database is. The database
-// needs sql/processed_events.sql and docs/consumers/schema.sql. It ends when
-// nothing has come for SECONDS.
+// needs sql/processed_events.sql and docs/consumers/schema.sql.
 package main
 
 import (
@@ -14,21 +13,18 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-const name = "billing"
-
 // begin: loop
-func consume(ctx context.Context, brokers, topic string, idle time.Duration,
+func consume(ctx context.Context, group, brokers, topic string,
 	db *pgx.Conn) error {
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(brokers),
-		kgo.ConsumerGroup(name),
+		kgo.ConsumerGroup(group),
 		kgo.ConsumeTopics(topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.DisableAutoCommit(),
@@ -41,20 +37,14 @@ func consume(ctx context.Context, brokers, topic string, idle time.Duration,
 	}
 	defer client.Close()
 	for {
-		waiting, stop := context.WithTimeout(ctx, idle)
-		fetches := client.PollRecords(waiting, 100)
-		ended := waiting.Err() != nil
-		stop()
-		if ended {
-			return nil
-		}
+		fetches := client.PollRecords(ctx, 100)
 		if err := fetches.Err(); err != nil {
 			return err
 		}
 		records := fetches.Records()
 		err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 			for _, record := range records {
-				if err := handle(ctx, tx, record); err != nil {
+				if err := handle(ctx, tx, group, record); err != nil {
 					return err
 				}
 			}
@@ -73,13 +63,14 @@ func consume(ctx context.Context, brokers, topic string, idle time.Duration,
 
 // end: loop
 
-func handle(ctx context.Context, tx pgx.Tx, record *kgo.Record) error {
+func handle(ctx context.Context, tx pgx.Tx, group string,
+	record *kgo.Record) error {
 	id, err := header(record, "id")
 	if err != nil {
 		return err
 	}
 	var isFirst bool
-	err = tx.QueryRow(ctx, "select claim_event($1, $2)", name, id).Scan(&isFirst)
+	err = tx.QueryRow(ctx, "select claim_event($1, $2)", group, id).Scan(&isFirst)
 	if err != nil || !isFirst || record.Value == nil {
 		return err
 	}
@@ -113,15 +104,8 @@ func main() {
 		log.Fatal(err)
 	}
 	defer db.Close(ctx)
-	idle := 365 * 24 * time.Hour
-	if len(os.Args) > 3 {
-		seconds, err := strconv.Atoi(os.Args[3])
-		if err != nil {
-			log.Fatal(err)
-		}
-		idle = time.Duration(seconds) * time.Second
-	}
-	if err := consume(ctx, os.Args[1], os.Args[2], idle, db); err != nil {
+	err = consume(ctx, os.Args[1], os.Args[2], os.Args[3], db)
+	if err != nil {
 		log.Fatal(err)
 	}
 }

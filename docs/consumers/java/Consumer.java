@@ -22,31 +22,30 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * Adds up the orders of each customer, in PostgreSQL. Its effects happen once,
  * though records may come twice.
  *
- * <p>java Consumer BROKERS TOPIC id|position [SECONDS]
+ * <p>java Consumer GROUP BROKERS TOPIC id|position
  *
  * <p>PGHOST, PGPORT, PGDATABASE and PGUSER say where its database is. The
  * database needs docs/consumers/schema.sql, and sql/processed_events.sql (id) or
- * docs/consumers/positions.sql (position). It ends when nothing has come for
- * SECONDS.
+ * docs/consumers/positions.sql (position).
  */
 public class Consumer {
-  private static final String NAME = "billing";
   private static final ObjectMapper JSON = new ObjectMapper();
 
+  private final String group;
   private final Connection database;
   private final boolean byPosition;
 
-  Consumer(Connection database, boolean byPosition) {
+  Consumer(String group, Connection database, boolean byPosition) {
+    this.group = group;
     this.database = database;
     this.byPosition = byPosition;
   }
 
   public static void main(String[] words) throws SQLException {
-    long idle = words.length > 3 ? Long.parseLong(words[3]) : Long.MAX_VALUE;
     // begin: loop
     Map<String, Object> properties = Map.of(
-        "bootstrap.servers", words[0],
-        "group.id", NAME,
+        "group.id", words[0],
+        "bootstrap.servers", words[1],
         "enable.auto.commit", false,
         "auto.offset.reset", "earliest",
         // Java's default is read_uncommitted: records of aborted transactions.
@@ -57,15 +56,12 @@ public class Consumer {
     try (KafkaConsumer<byte[], byte[]> kafka = new KafkaConsumer<>(properties);
         Connection database = DriverManager.getConnection(url())) {
       database.setAutoCommit(false);
-      Consumer consumer = new Consumer(database, words[2].equals("position"));
-      kafka.subscribe(List.of(words[1]));
-      long last = System.nanoTime();
-      while ((System.nanoTime() - last) / 1_000_000_000 < idle) {
+      Consumer consumer =
+          new Consumer(words[0], database, words[3].equals("position"));
+      kafka.subscribe(List.of(words[2]));
+      while (true) {
         ConsumerRecords<byte[], byte[]> records =
-            kafka.poll(Duration.ofMillis(500));
-        if (records.isEmpty()) {
-          continue;
-        }
+            kafka.poll(Duration.ofSeconds(1));
         for (ConsumerRecord<byte[], byte[]> record : records) {
           consumer.handle(record);
         }
@@ -76,7 +72,6 @@ public class Consumer {
           // Another consumer has these partitions by now. It gets the records
           // again, and finds them claimed.
         }
-        last = System.nanoTime();
       }
     }
     // An exception ends the process. To go on instead, seek() back to the first
@@ -96,12 +91,12 @@ public class Consumer {
 
   private boolean claim(ConsumerRecord<byte[], byte[]> record)
       throws SQLException {
-    return isTrue("select claim_event(?, ?)", NAME, header(record, "id"));
+    return isTrue("select claim_event(?, ?)", group, header(record, "id"));
   }
 
   private boolean advance(ConsumerRecord<byte[], byte[]> record)
       throws SQLException {
-    return isTrue("select advance_position(?, ?, ?, ?)", NAME, record.topic(),
+    return isTrue("select advance_position(?, ?, ?, ?)", group, record.topic(),
         record.partition(), header(record, "walpost-position"));
   }
   // end: handle

@@ -1,28 +1,25 @@
 // A consumer whose effects happen once, though records may come twice: it adds
 // up the orders of each customer, in PostgreSQL.
 //
-//   node consumer.js BROKERS TOPIC [SECONDS]
+//   node consumer.js GROUP BROKERS TOPIC
 //
 // PGHOST, PGPORT, PGDATABASE and PGUSER say where its database is. The database
-// needs sql/processed_events.sql and docs/consumers/schema.sql. It ends when
-// nothing has come for SECONDS.
+// needs sql/processed_events.sql and docs/consumers/schema.sql.
 
 const { Kafka, logLevel } = require("kafkajs");
 const { Pool } = require("pg");
 
-const NAME = "billing";
-const [brokers, topic, idle] = process.argv.slice(2);
+const [group, brokers, topic] = process.argv.slice(2);
 
 const pool = new Pool(); // PGHOST and the others
 const kafka = new Kafka({
-  clientId: NAME, brokers: brokers.split(","), logLevel: logLevel.ERROR,
+  clientId: group, brokers: brokers.split(","), logLevel: logLevel.ERROR,
 });
-let last = Date.now();
 
 // begin: loop
 async function main() {
   // KafkaJS reads committed records unless readUncommitted is set.
-  const consumer = kafka.consumer({ groupId: NAME, sessionTimeout: 6000 });
+  const consumer = kafka.consumer({ groupId: group, sessionTimeout: 6000 });
   // Let a supervisor start the process again: its records come again.
   consumer.on(consumer.events.CRASH, () => process.exit(1));
   await consumer.connect();
@@ -36,14 +33,12 @@ async function main() {
           await handle(database, message);
         }
       });
-      last = Date.now();
       const next = (BigInt(batch.lastOffset()) + 1n).toString();
       await consumer.commitOffsets([
         { topic: batch.topic, partition: batch.partition, offset: next },
       ]);
     },
   });
-  if (idle) await ended(consumer);
 }
 // end: loop
 
@@ -64,7 +59,7 @@ async function inTransaction(work) {
 async function handle(database, message) {
   const { rows } = await database.query(
     "select claim_event($1, $2) as is_first",
-    [NAME, message.headers.id.toString()]);
+    [group, message.headers.id.toString()]);
   if (!rows[0].is_first || message.value === null) return;
   const order = JSON.parse(message.value);
   await database.query(
@@ -72,14 +67,6 @@ async function handle(database, message) {
      values ($1, 1, $2) on conflict (customer) do update
      set orders = t.orders + 1, amount = t.amount + excluded.amount`,
     [message.key.toString(), order.amount]);
-}
-
-async function ended(consumer) {
-  while (Date.now() - last < idle * 1000) {
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
-  await consumer.disconnect();
-  await pool.end();
 }
 
 main();

@@ -24,6 +24,7 @@ server (docs/moving.md); this one need not.
 """
 
 import argparse
+import decimal
 import json
 import time
 
@@ -65,18 +66,21 @@ def main():
     connection.close()
 
 
+# begin: handle
 def _handle(cursor, record):
     """The effect of one record, the first time that it comes."""
     event_id = dict(record.headers())["id"].decode()
     cursor.execute("select claim_event(%s, %s)", (_CONSUMER, event_id))
-    if not cursor.fetchone()[0]:
+    is_first, = cursor.fetchone()
+    if not is_first or record.value() is None:  # None: no payload
         return
-    order = json.loads(record.value())
+    order = json.loads(record.value(), parse_float=decimal.Decimal)
     cursor.execute(
         "insert into customer_total as t (customer, orders, amount) "
         "values (%s, 1, %s) on conflict (customer) do update "
         "set orders = t.orders + 1, amount = t.amount + excluded.amount",
         (record.key().decode(), order["amount"]))
+# end: handle
 
 
 def _commit(consumer):
