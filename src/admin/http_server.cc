@@ -15,7 +15,7 @@
 #include "admin/spare_descriptor.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "spdlog/spdlog.h"
+#include "log/log.h"
 
 namespace walpost {
 
@@ -109,8 +109,8 @@ class HttpServer::Listener : public std::enable_shared_from_this<Listener> {
       Accept();
       return;
     }
-    spdlog::warn("http: cannot accept a connection: {}; trying again in {} s",
-                 error.message(), kPauseAfterFailedAccept.count());
+    LogWarn("http: cannot accept a connection: {}; trying again in {} s",
+            error.message(), kPauseAfterFailedAccept.count());
     pause_.expires_after(kPauseAfterFailedAccept);
     pause_.async_wait(
         [self = shared_from_this()](error_code) { self->Accept(); });

@@ -9,10 +9,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "base/sha256.h"
 
 namespace walpost {
 
@@ -25,8 +27,10 @@ class ReloadableText {
   ReloadableText(std::string text) : text_(std::move(text)) {}
   ReloadableText(const char* text) : text_(text) {}
   // `text` is the configured text, with references; `reader` replaces them.
-  ReloadableText(std::string text, Reader reader)
-      : text_(std::move(text)), reader_(std::move(reader)) {}
+  // `digest` is of what it reads now, if that is known.
+  ReloadableText(std::string text, Reader reader,
+                 std::optional<Sha256Digest> digest = std::nullopt)
+      : text_(std::move(text)), reader_(std::move(reader)), digest_(digest) {}
 
   // kUnavailable: a source cannot be read now; names the key and the source,
   // never a value. Reads small files, and waits for nothing else.
@@ -39,6 +43,8 @@ class ReloadableText {
   const std::string& configured() const { return text_; }
   bool has_references() const { return reader_ != nullptr; }
   bool empty() const { return text_.empty(); }
+  // Of what the references stood for when the configuration was loaded.
+  const std::optional<Sha256Digest>& digest() const { return digest_; }
 
   // True for the same configured text.
   bool operator==(const ReloadableText& other) const {
@@ -48,6 +54,7 @@ class ReloadableText {
  private:
   std::string text_;
   Reader reader_;
+  std::optional<Sha256Digest> digest_;
 };
 
 }  // namespace walpost

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <system_error>
 
-#include "app/process/process_log.h"
 #include "cli/shared/exit_code.h"
 #include "cli/shared/standard_streams.h"
 #include "cli/shared/verbs.h"
+#include "log/process_log.h"
 #include "loop/blocking_call.h"
 
 namespace walpost {

@@ -17,7 +17,6 @@
 #include "app/live/relay.h"
 #include "app/live/table_expansion.h"
 #include "app/polling/polling_relay.h"
-#include "app/process/process_log.h"
 #include "app/process/retention_service.h"
 #include "app/process/service_notifier.h"
 #include "app/process/signal_thread.h"
@@ -37,9 +36,10 @@
 #include "config/printer.h"
 #include "fmt/format.h"
 #include "health/state_line.h"
+#include "log/log.h"
+#include "log/process_log.h"
 #include "loop/as_tuple.h"
 #include "outbox/table_pattern.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 namespace {
@@ -51,7 +51,8 @@ constexpr std::chrono::seconds kEndGrace{3};
 
 // Uses the log, because stderr may be a pipe that nobody reads.
 int LogFailure(const absl::Status& status, ExitCode code) {
-  spdlog::error("{}", std::string(status.message()));
+  LogError({{"reason_code", ReasonCodeOf(status)}}, "{}",
+           std::string(status.message()));
   return code;
 }
 
@@ -201,9 +202,9 @@ int RunRelay(const Arguments& arguments, LiveConfig& live,
   }
   const RelayStatus end = relay->Status();
   if (end.is_polling()) {
-    spdlog::info("ended; {} records acknowledged", end.counters.acknowledged);
+    LogInfo("ended; {} records acknowledged", end.counters.acknowledged);
   } else {
-    spdlog::info("ended; confirmed {}", end.confirmed.ToString());
+    LogInfo("ended; confirmed {}", end.confirmed.ToString());
   }
   return kExitOk;
 }
@@ -247,11 +248,11 @@ int Run(const Arguments& arguments) {
   std::signal(SIGPIPE, SIG_IGN);
   LiveConfig live(*config);
   if (config->source == Source::kPolling) {
-    spdlog::info("walpost {}: polling {} to Kafka at {}", kVersion,
-                 config->outbox.tables.size() == 1
-                     ? config->outbox.tables.front().name
-                     : "outbox tables",
-                 config->kafka.brokers);
+    LogInfo("walpost {}: polling {} to Kafka at {}", kVersion,
+            config->outbox.tables.size() == 1
+                ? config->outbox.tables.front().name
+                : "outbox tables",
+            config->kafka.brokers);
     const auto create = [](asio::any_io_executor executor, const Config& of,
                            const TableExpansion& tables) {
       return PollingRelay::Create(executor, of, tables,
@@ -259,8 +260,8 @@ int Run(const Arguments& arguments) {
     };
     return RunRelays<PollingRelay>(arguments, live, create);
   }
-  spdlog::info("walpost {}: {} to Kafka at {}", kVersion, config->postgres.slot,
-               config->kafka.brokers);
+  LogInfo("walpost {}: {} to Kafka at {}", kVersion, config->postgres.slot,
+          config->kafka.brokers);
   return RunRelays<Relay>(arguments, live, Relay::Create);
 }
 

@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "app/process/process_log.h"
 #include "app/sink/sinks.h"
 #include "base/own_arguments.h"
 #include "base/status_macros.h"
@@ -17,6 +16,7 @@
 #include "config/loader.h"
 #include "config/overrides.h"
 #include "fmt/format.h"
+#include "log/process_log.h"
 
 namespace walpost {
 namespace {
@@ -66,6 +66,9 @@ absl::StatusOr<Config> ConfigArguments::Load(Secrets secrets) const {
   SetOwnArguments(own);
   WALPOST_ASSIGN_OR_RETURN(Config config, Read(secrets));
   ProcessLog::Configure(config.log);
+  if (config.source == Source::kWal) {
+    ProcessLog::SetSlot(config.postgres.slot);
+  }
   return config;
 }
 

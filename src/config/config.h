@@ -9,11 +9,11 @@
 
 #include "admin/http_options.h"
 #include "checkpoint/checkpoint_options.h"
-#include "config/log_options.h"
 #include "delivery/acknowledgement_window.h"
 #include "delivery/error_actions.h"
 #include "delivery/transaction_options.h"
 #include "kafka/client/producer_options.h"
+#include "log/log_options.h"
 #include "outbox/options.h"
 #include "parking/parking_options.h"
 #include "polling/polling_options.h"

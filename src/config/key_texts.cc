@@ -273,8 +273,11 @@ constexpr KeyText kTexts[] = {
      "address:port of the HTTP server"},
     {"log.level", "", Reload::kYes, "`debug`, `info`, `warn`, `error`"},
     {"log.format", "", Reload::kYes,
-     "`text`, or `json`: one object per line with `time`, `level` and "
-     "`message`"},
+     "`text`, or `json`: one object per line with `time`, `level`, `message` "
+     "and fields (operations.md#logs)"},
+    {"log.keys", "", Reload::kYes,
+     "JSON lines name the key (`aggregate_id`) of the event that they are "
+     "about"},
     {"*.create_topics.partitions", "the brokers' default", Reload::kNo,
      "number of partitions of a topic that walpost creates"},
     {"*.create_topics.replication_factor", "the brokers' default", Reload::kNo,

@@ -45,6 +45,12 @@ bool IsLiveProperty(std::string_view property) {
   return IsSecretProperty(property) || property.ends_with(".location");
 }
 
+// What the references of the same text stand for has changed.
+bool HasNewContents(const ReloadableText& fresh, const ReloadableText& before) {
+  return fresh.digest() && before.digest() &&
+         *fresh.digest() != *before.digest();
+}
+
 std::string Masked(const ReloadableText& text) {
   return text.has_references() ? MaskReferences(text.configured())
                                : text.configured();
@@ -75,6 +81,9 @@ LiveConfig::Changes LiveConfig::TakeUp(const Config& fresh) {
   if (fresh.log.format != config_.log.format) {
     changes.taken_up.push_back("log.format");
   }
+  if (fresh.log.keys != config_.log.keys) {
+    changes.taken_up.push_back("log.keys");
+  }
   config_.log = fresh.log;
   TakeUpConninfo(fresh, changes);
   if (fresh.postgres.server.password_command !=
@@ -97,7 +106,13 @@ LiveConfig::Changes LiveConfig::TakeUp(const Config& fresh) {
 void LiveConfig::TakeUpConninfo(const Config& fresh, Changes& changes) {
   const ReloadableText& conninfo = fresh.postgres.server.conninfo;
   const ReloadableText before = conninfo_->Get();
-  if (conninfo == before) return;
+  if (conninfo == before) {
+    if (HasNewContents(conninfo, before)) {
+      conninfo_->Set(conninfo);
+      changes.taken_up.push_back("postgres.conninfo (new contents)");
+    }
+    return;
+  }
   if (DifferInCredentialsAlone(Masked(conninfo), Masked(before))) {
     conninfo_->Set(conninfo);
     changes.taken_up.push_back("postgres.conninfo");
@@ -124,6 +139,10 @@ void LiveConfig::TakeUpProperties(const Config& fresh, Changes& changes) {
       } else {
         changes.need_restart.push_back(key);
       }
+    } else if (HasNewContents(value, old->second) &&
+               properties_.contains(name)) {
+      properties_[name]->Set(value);
+      changes.taken_up.push_back(key + " (new contents)");
     }
     if (!is_new) before.erase(old);
   }

@@ -28,7 +28,8 @@ class LiveConfig {
 
   const Config& config() const { return config_; }
 
-  // Keys as in docs/configuration.md.
+  // Keys as in docs/configuration.md; "(new contents)" behind one whose
+  // references (${file:PATH}) stand for something else than before.
   struct Changes {
     std::vector<std::string> taken_up;
     std::vector<std::string> need_restart;

@@ -231,6 +231,7 @@ void ReadHttp(Section section, HttpOptions& http) {
 void ReadLog(Section section, LogOptions& log) {
   section.ReadChoice("level", log.level, kLogLevels);
   section.ReadChoice("format", log.format, kLogFormats);
+  section.Read("keys", log.keys);
   section.Done();
 }
 

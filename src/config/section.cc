@@ -155,7 +155,9 @@ ReloadableText Section::Reloadable(const std::string& key,
     return absl::UnavailableError(
         fmt::format("{}: {}", path, std::string(value.status().message())));
   };
-  return ReloadableText(text, reader);
+  std::optional<Sha256Digest> digest;
+  if (document_.secrets == Secrets::kNeeded) digest = Sha256(now);
+  return ReloadableText(text, reader, digest);
 }
 
 void Section::ReadConninfo(const std::string& key, ReloadableText& value) {

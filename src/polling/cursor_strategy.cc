@@ -19,12 +19,12 @@
 #include "base/read_refusal.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "polling/cursor_position.h"
 #include "polling/cursor_rows.h"
 #include "polling/cursor_sql.h"
 #include "polling/polling_strategy.h"
 #include "postgres/connect/sqlstate.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -178,7 +178,8 @@ asio::awaitable<absl::Status> CursorStrategy::OpenWindow() {
   const ServerTime time = ServerTimeFrom(*rows);
   if (position_.IsForeign(time.system_identifier, time.xmin) ||
       position_.IsBelow(time.highest_foreign_place)) {
-    spdlog::warn(
+    LogWarn(
+        {{"table", rows_.table().name()}},
         "table {} has rows of another cluster (its cursor is of '{}', this is "
         "{}): publishing what was not published there",
         rows_.table().name(), position_.system_identifier,

@@ -11,10 +11,10 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "base/status_macros.h"
+#include "log/log.h"
 #include "polling/lease.h"
 #include "polling/polling_strategy.h"
 #include "polling/row_claims.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -182,8 +182,9 @@ asio::awaitable<absl::Status> LeaseStrategy::Take() {
   lease.OnClaimed(sent, flight_.empty());
   const PolledTable& table = rows_.table();
   if (now >= lease.purge_at()) {
-    spdlog::warn("table {}: a claim took longer than its lease allows",
-                 table.name());
+    LogWarn({{"table", table.name()}},
+            "table {}: a claim took longer than its lease allows",
+            table.name());
     co_return absl::OkStatus();
   }
   lease_ = lease;

@@ -4,7 +4,7 @@
 
 #include "base/utf8.h"
 #include "fmt/format.h"
-#include "spdlog/spdlog.h"
+#include "log/log.h"
 
 namespace walpost {
 
@@ -89,11 +89,11 @@ std::string RowClaims::OnRefused(const RowsInFlight::RejectedRow& refusal,
   row.error = ValidUtf8(std::string(refusal.reason.message()), kMaxErrorLength);
   row.retry_in = decision.retry_in;
   row.give_up = decision.give_up;
-  spdlog::warn("table {}: row {} was rejected (attempt {}): {}; {}",
-               context_.gauge.report().table, id, attempts, row.error,
-               row.give_up
-                   ? std::string("marked as failed")
-                   : fmt::format("again in {} ms", row.retry_in.count()));
+  LogWarn({{"table", context_.gauge.report().table}, {"event_id", id}},
+          "table {}: row {} was rejected (attempt {}): {}; {}",
+          context_.gauge.report().table, id, attempts, row.error,
+          row.give_up ? std::string("marked as failed")
+                      : fmt::format("again in {} ms", row.retry_in.count()));
   if (row.give_up) {
     retry_state_.Forget(id);
   } else if (!sql_->keeps_retry_time() || state.attempts.empty()) {

@@ -8,12 +8,12 @@
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "loop/as_tuple.h"
 #include "polling/polling_check.h"
 #include "postgres/catalog/publication_comment.h"
 #include "postgres/catalog/table_rows.h"
 #include "postgres/connect/quote.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -86,16 +86,23 @@ asio::awaitable<void> TablePoller::Run() {
     strategy_->OnConnectionLost();
     trouble_ = status;
     const milliseconds wait = connection_.NextWait();
-    spdlog::warn("{}{}; trying again in {} ms",
-                 absl::StartsWith(status.message(), "table ")
-                     ? ""
-                     : fmt::format("table {}: ", report().table),
-                 std::string(absl::StripSuffix(status.message(), ";")),
-                 wait.count());
+    LogTrouble(wait);
     co_await WaitToReconnect(wait);
   }
   connection_.Close();
   ended_ = true;
+}
+
+void TablePoller::LogTrouble(milliseconds wait) {
+  const std::string table = report().table;
+  const std::string reason(absl::StripSuffix(trouble_.message(), ";"));
+  const LogLevel level = trouble_line_.IsDue(reason, Clock::now())
+                             ? LogLevel::kWarn
+                             : LogLevel::kDebug;
+  Log(level, {{"table", table}, {"reason_code", ReasonCodeOf(trouble_)}},
+      "{}{}; trying again in {} ms",
+      reason.starts_with("table ") ? "" : fmt::format("table {}: ", table),
+      reason, wait.count());
 }
 
 asio::awaitable<void> TablePoller::WaitToReconnect(milliseconds wait) {
@@ -141,8 +148,9 @@ asio::awaitable<absl::Status> TablePoller::Session() {
   ready_ = true;
   if (connection_.can_store()) trouble_ = absl::OkStatus();
   report_at_ = look_at_pause_at_ = Clock::now();
-  spdlog::info("table {}: polling in the order of column {}", report().table,
-               rows_.table().order);
+  LogInfo({{"table", report().table}},
+          "table {}: polling in the order of column {}", report().table,
+          rows_.table().order);
   while (status.ok() && !is_done()) {
     const MonotonicTime next = NextTurn(Clock::now());
     status = co_await connection_.Pause(next);
@@ -157,7 +165,7 @@ asio::awaitable<absl::Status> TablePoller::CheckTable(PolledTable& table) {
   WALPOST_CO_ASSIGN_OR_RETURN(Findings findings, co_await check.Run());
   for (const Finding& finding : findings) {
     if (finding.severity != Severity::kWarning || sessions_ > 0) continue;
-    spdlog::warn("{} {}: {}", finding.subject, finding.text, finding.remedy);
+    LogFinding(finding);
   }
   if (const Finding* error = FirstError(findings)) {
     co_return absl::FailedPreconditionError(
@@ -253,7 +261,8 @@ asio::awaitable<absl::Status> TablePoller::LookAtPause() {
   const std::optional<PauseRecord> record = FindTablePause(rows.Text(0, 0));
   const bool has_changed = pause_gate_.Observe(record);
   if (has_changed && record && !record->is_paused) {
-    spdlog::info("table {}: resumed by {}", report().table, record->by);
+    LogInfo({{"table", report().table}}, "table {}: resumed by {}",
+            report().table, record->by);
   }
   co_return absl::OkStatus();
 }
@@ -266,8 +275,8 @@ MonotonicTime TablePoller::purge_at() const {
 asio::awaitable<void> TablePoller::CallBackIfDue() {
   if (Clock::now() < purge_at()) co_return;
   const std::string reason = strategy_->hold_ends_because();
-  spdlog::warn("table {}: calling back {} records: {}", report().table,
-               rows_.flight().in_flight(), reason);
+  LogWarn({{"table", report().table}}, "table {}: calling back {} records: {}",
+          report().table, rows_.flight().in_flight(), reason);
   polling_sender_.Purge(reason);
   while (rows_.flight().in_flight() > 0 && !abandoned_) {
     timer_.expires_after(milliseconds(20));

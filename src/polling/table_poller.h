@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "checkpoint/pause_gate.h"
+#include "log/repeated_line.h"
 #include "outbox/options.h"
 #include "polling/backlog_gauge.h"
 #include "polling/polling_options.h"
@@ -90,6 +91,7 @@ class TablePoller {
     return !stopping_ && pause_gate_.may_send() &&
            polling_sender_.WantsRows(now);
   }
+  void LogTrouble(std::chrono::milliseconds wait);
   boost::asio::awaitable<void> WaitToReconnect(std::chrono::milliseconds wait);
   // Calls back the records in flight if it is time, and waits for that.
   boost::asio::awaitable<void> CallBackIfDue();
@@ -109,6 +111,7 @@ class TablePoller {
   std::unique_ptr<PollingStrategy> strategy_;
   boost::asio::steady_timer timer_;
   absl::Status trouble_;  // of the connection, or of a Store
+  RepeatedLine trouble_line_;
   bool stopping_ = false;
   bool abandoned_ = false;
   bool ended_ = false;

@@ -61,7 +61,7 @@ def test_a_warning_names_table_and_number(walpost, database, kafka, topics,
     else:
         _write(database, _COMPLETED if case["statement"] == "update"
                else _UPSERT)
-    found = relay.wait_log(r"warning (.*UPDATE.*)", 30)
+    found = relay.wait_log(r"warn (.*UPDATE.*)", 30)
     assert "public.outbox" in found[1] and re.search(r"\b20\b", found[1]), (
         found[1])
     wait_until(lambda: relay.metric(
@@ -105,7 +105,7 @@ def test_a_healthy_table_is_not_accused(walpost, database, kafka, topics,
             'walpost_updated_rows_total{table="public.outbox"}') == 5,
                    "the metric")
     time.sleep(14)
-    assert not re.search("warning .*UPDATE", relay.log()), relay.log()
+    assert not re.search("warn .*UPDATE", relay.log()), relay.log()
     assert json.loads(relay.get("/status")[1])["updated_rows"] == updated
     if "attach" not in statement:
         assert relay.verb("verify").returncode == 0
@@ -123,7 +123,7 @@ def test_rows_that_it_may_not_read(walpost, database, kafka, topics):
     relay = walpost(database, kafka, topics, postgres={
         "conninfo": database.conninfo(user="reader"), "create": True}).run()
     _write(database, _COMPLETED)
-    found = relay.wait_log(r"warning (.*UPDATE.*)", 30)
+    found = relay.wait_log(r"warn (.*UPDATE.*)", 30)
     grant = re.search("GRANT SELECT[^;]*", found[1])
     assert grant, found[1]
     database.execute(grant[0])

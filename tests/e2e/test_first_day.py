@@ -32,7 +32,7 @@ def test_p1_old_rows_are_counted_and_can_be_sent(install):
     checked = day.verb("check")
     assert said in checked and "will not be published" in checked
     day.relay.run()
-    day.relay.wait_log(rf" warning table {said}.*will not be published")
+    day.relay.wait_log(rf" warn table {said}.*will not be published")
     day.write("key-1", 5)
     day.wait_confirmed()
     assert "300 missing" in day.verb("verify", code=1)
@@ -97,7 +97,7 @@ def test_p8_dead_letters_are_retried_after_the_mend(install, topics, store):
     day.wait_confirmed()
     assert day.relay.get("/readyz") == (200, "streaming\n")
     for event in (mended, useless):
-        day.relay.wait_log(f" warning event {event} .* is set aside as a dead")
+        day.relay.wait_log(f" warn event {event} .* is set aside as a dead")
     listed = day.verb("dead-letters", "list")
     assert mended in listed and useless in listed
     assert "2 dead letters" in listed
@@ -221,7 +221,7 @@ def test_p10_sighup_says_what_it_takes_up(install, topics):
         _hang_up(day, "SIGHUP: configuration reloaded; taken up: log.level",
                  log={"level": "debug"})
         said = _hang_up(
-            day, " warning SIGHUP: restart walpost to take up .*",
+            day, " warn SIGHUP: restart walpost to take up .*",
             route={"topic": topics + "later.{aggregate_type}"},
             on_error={"headers_unreadable": "skip"})
         assert "route.topic" in said
@@ -260,7 +260,7 @@ def test_p9_another_owner_is_no_gap(install, database):
     database.execute("alter publication walpost owner to current_user")
     day.write("key-1", 3)
     day.relay.run()
-    said = day.relay.wait_log(" warning the publication has another owner.*")
+    said = day.relay.wait_log(" warn the publication has another owner.*")
     day.paste(said[0], "verify")
     day.assert_whole()
 
@@ -286,7 +286,7 @@ _BOTH = {"tables": [{"name": name, "order_by": "sequence"}
 
 def test_p1_p9_a_table_is_added_while_walpost_runs(second):
     day = second
-    _hang_up(day, " warning SIGHUP: restart walpost to take up .*tables",
+    _hang_up(day, " warn SIGHUP: restart walpost to take up .*tables",
              outbox=_BOTH)
     day.verb("check", code=1)
     said = "public.push is new in outbox.tables, and has 5 rows"
@@ -317,7 +317,7 @@ def test_p1_a_table_is_added_while_walpost_is_stopped(second):
     assert said in old
     later = day.write("key-q", 7, "push", table="push")
     day.relay.run()
-    day.relay.wait_log(f" warning table {said}")
+    day.relay.wait_log(f" warn table {said}")
     day.wait_confirmed()
     assert set(later) <= {record.id for record in day.records()}
     assert "5 missing" in day.verb("verify", code=1)

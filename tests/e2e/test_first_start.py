@@ -80,7 +80,7 @@ def test_p1_first_start(walpost, database, kafka, outbox, topics, directory,
         assert re.search("replay -c .* --from-table", checked.stdout)
     _fill(outbox, 50)  # after init, before run
     relay.run()
-    told = re.search(r" warning table public\.outbox has (\d+) rows",
+    told = re.search(r" warn table public\.outbox has (\d+) rows",
                      relay.log())
     assert bool(told) == bool(not is_published or (
         way == "create"))

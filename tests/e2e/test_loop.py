@@ -105,7 +105,7 @@ def test_p10_a_log_that_nobody_reads(walpost, database, kafka, outbox, topics,
     _answers(relay)
     judge(outbox, kafka, relay, at_least=1)
     unread_pipe.read()
-    wait_until(lambda: re.search(r"warning \d+ log lines were dropped",
+    wait_until(lambda: re.search(r"warn \d+ log lines were dropped",
                                  unread_pipe.text()),
                "the log to say how many lines are missing")
     _ends_in_time(relay)
@@ -206,7 +206,7 @@ def test_the_log_as_json(walpost, database, kafka, outbox, topics):
     lines = [json.loads(line) for line in relay.log().splitlines()]
     assert {tuple(line) for line in lines} == {("time", "level", "message")}
     assert any("streaming from slot" in line["message"] for line in lines)
-    assert {line["level"] for line in lines} <= {"info", "warning"}
+    assert {line["level"] for line in lines} <= {"info", "warn"}
 
 
 @pytest.mark.long

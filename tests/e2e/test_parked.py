@@ -254,7 +254,7 @@ def test_it_says_how_it_is_doing(relay, database, outbox):
     outbox.insert("order", "k1", "2")
     database.wait_confirmed(database.name)
     wait_until(lambda: relay.metric("walpost_parked_events") == 2, "2 events")
-    relay.wait_log(" warning degraded: 1 keys are parked: [12] events")
+    relay.wait_log(" warn degraded: 1 keys are parked: [12] events")
     assert relay.get("/readyz")[0] == 200
     assert relay.metric("walpost_parked_keys") == 1
     assert ('walpost_parked_events_total{class="headers_unreadable"} 1\n'

@@ -58,7 +58,7 @@ def test_a_password_in_the_file_is_taken_up(walpost, own_postgres, own_database,
 def test_other_keys_are_named_and_need_a_restart(walpost, database, outbox, kafka,
                                                  topics):
     relay = walpost(database, kafka, topics).run()
-    _reload(relay, "warning SIGHUP: restart walpost to take up postgres.conninfo, "
+    _reload(relay, "warn SIGHUP: restart walpost to take up postgres.conninfo, "
             "kafka.properties.linger.ms, checkpoint.store, delivery.shutdown_timeout\n",
             postgres={"conninfo": database.conninfo() + " user=somebody"},
             kafka={"brokers": kafka.bootstrap, "properties": {"linger.ms": 5}},
@@ -68,7 +68,7 @@ def test_other_keys_are_named_and_need_a_restart(walpost, database, outbox, kafk
 @pytest.mark.long
 def test_a_new_table_needs_a_restart(walpost, database, outbox, kafka, topics):
     relay = walpost(database, kafka, topics).run()
-    _reload(relay, r"warning SIGHUP: restart walpost to take up .*outbox\.tables.*; "
+    _reload(relay, r"warn SIGHUP: restart walpost to take up .*outbox\.tables.*; "
             "until then it passes over rows of a table that is new",
             outbox={"tables": [{"name": "public.outbox"},
                                {"name": "public.push"}]})

@@ -234,7 +234,7 @@ def _findings(text):
     """What is wrong, one thing each, with its remedy."""
     return re.findall(r"^(?:ERROR|.*Z error) .*(?:\n        -> .*)?", text,
                       re.M) or [line for line in text.splitlines() if
-                                not re.search("Z (info|warning) ", line)]
+                                not re.search("Z (info|warn) ", line)]
 
 
 def _errors(checked):

@@ -167,7 +167,7 @@ def test_a_token_is_refreshed_before_it_ends(
     wait_until(lambda: len(endpoint.given) >= before + 2,
                "a token more for each of the two producers", 60)
     assert _publishes(relay, database, outbox, secured, topics, 5) == 5
-    assert "warning Kafka" not in relay.log(), relay.log()
+    assert "warn Kafka" not in relay.log(), relay.log()
     assert relay.get("/readyz")[0] == 200
 
 

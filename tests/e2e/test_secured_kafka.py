@@ -152,5 +152,5 @@ def test_what_never_connects_says_why(walpost, database, outbox, topics, secured
     time.sleep(3)
     for name, relay in relays.items():
         assert _PASSWORD not in relay.log()
-        warnings = re.findall("warning Kafka: ", relay.log())
+        warnings = re.findall("warn Kafka: ", relay.log())
         assert len(warnings) < 8, name + relay.log()

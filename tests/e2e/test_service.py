@@ -83,7 +83,7 @@ def test_a_manager_that_is_not_there_is_logged(walpost, database, kafka, topics,
                                                outbox):
     relay = walpost(database, kafka, topics,
                     env={"NOTIFY_SOCKET": "/nobody/listens"}).run()
-    relay.wait_log("warning the service manager cannot be told: NOTIFY_SOCKET "
+    relay.wait_log("warn the service manager cannot be told: NOTIFY_SOCKET "
                    "/nobody/listens: No such file or directory")
     assert relay.stop() == 0
 

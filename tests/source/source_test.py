@@ -19,6 +19,7 @@ LAYERS = {
     "outbox": {"base", "pgoutput"},
     "dead_letters": {"base", "pgoutput", "outbox"},
     "delivery": {"base", "pgoutput", "outbox"},
+    "log": {"base"},
     "loop": {"base"},
 }
 LAYERS["parking"] = LAYERS["delivery"] | {"delivery", "dead_letters"}
@@ -27,13 +28,13 @@ LAYERS["backfill"] = LAYERS["checkpoint"] | {"checkpoint"}
 LAYERS["health"] = LAYERS["checkpoint"] | {"checkpoint"}
 LAYERS["session"] = LAYERS["health"] | {"health"}
 LAYERS["postgres"] = LAYERS["session"] | LAYERS["parking"] | {
-    "session", "parking", "loop"}
+    "session", "parking", "loop", "log"}
 # The rooms of sinks.
 SINKS = re.search(r"set\(WALPOST_SINKS ([\w ]+)\)",
                   (SOURCE / "CMakeLists.txt").read_text())[1].split()
 for sink in SINKS:
-    LAYERS[sink] = LAYERS["health"] | {"health", "loop"}
-LAYERS["admin"] = LAYERS["health"] | {"health"}
+    LAYERS[sink] = LAYERS["health"] | {"health", "loop", "log"}
+LAYERS["admin"] = LAYERS["health"] | {"health", "log"}
 # verify shares nothing with what it judges, except the configuration.
 LAYERS["verify"] = {"base", "outbox", "pgoutput"}
 LAYERS["polling"] = LAYERS["postgres"] | {"postgres"}

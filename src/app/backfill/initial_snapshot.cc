@@ -10,9 +10,9 @@
 #include "base/status_macros.h"
 #include "delivery/transactional_id.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "loop/as_tuple.h"
 #include "loop/blocking_call.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -41,9 +41,9 @@ asio::awaitable<absl::Status> InitialSnapshot::Run() {
   session_.Close();
   if (!flow_.is_done() && stop_by_ && publisher_ != nullptr) {
     co_await publisher_->Close(*stop_by_);
-    spdlog::warn("{} are in Kafka; the next start {}", Progress(),
-                 ledger_ == nullptr ? "begins with the first row again"
-                                    : "continues behind them");
+    LogWarn("{} are in Kafka; the next start {}", Progress(),
+            ledger_ == nullptr ? "begins with the first row again"
+                               : "continues behind them");
   }
   co_return flow_.status();
 }
@@ -151,13 +151,7 @@ asio::awaitable<void> InitialSnapshot::WarnOfDeletions() {
     findings = co_await (*call)->Wait(Clock::now() + kDeletionsPoll);
   }
   if (!findings) co_return;
-  for (const Finding& finding : *findings) {
-    const auto level = finding.severity == Severity::kWarning
-                           ? spdlog::level::warn
-                           : spdlog::level::info;
-    spdlog::log(level, "{} {}{}{}", finding.subject, finding.text,
-                finding.remedy.empty() ? "" : "; ", finding.remedy);
-  }
+  for (const Finding& finding : *findings) LogFinding(finding);
 }
 
 asio::awaitable<absl::Status> InitialSnapshot::LeaveOutStreamed() {
@@ -196,8 +190,8 @@ asio::awaitable<void> InitialSnapshot::PublishRows() {
     done_at_stoppage_ = publisher_->backfill().done();
   }
   if (flow_.Next() == SnapshotFlow::Do::kAwaitSink) {
-    spdlog::warn("replacing the Kafka producer: {}",
-                 std::string(counts.status().message()));
+    LogWarn("replacing the Kafka producer: {}",
+            std::string(counts.status().message()));
   }
 }
 
@@ -224,7 +218,7 @@ absl::Status InitialSnapshot::MakePublisher() {
       publisher_,
       TablePublisher::Create(executor_, config_, MakeSinks(executor_, config_),
                              std::move(options)));
-  spdlog::info(
+  LogInfo(
       "initial snapshot: publishing the existing rows of {}; slot {} "
       "begins at {}",
       target_.tables.empty()
@@ -253,7 +247,7 @@ asio::awaitable<absl::Status> InitialSnapshot::Record() {
   const absl::Status noted = co_await session_.Record();
   if (absl::IsAborted(noted) || absl::IsUnavailable(noted)) co_return noted;
   if (!noted.ok()) {
-    spdlog::info(
+    LogInfo(
         "the initial snapshot could not be put on record: {}. If walpost is "
         "killed before its first feedback to Postgres, the next start looks at "
         "the rows again",
@@ -270,16 +264,15 @@ void InitialSnapshot::LogDone() const {
   const TableBackfill::Counts counts = rows.counts();
   const std::string left_out = counts.left_out.ToText();
   if (counts.other_origin > 0) {
-    spdlog::info(
+    LogInfo(
         "initial snapshot: {} of these rows are left out, because they were "
         "replicated to this server (postgres.origin: none)",
         counts.other_origin);
   }
-  spdlog::info(
-      "initial snapshot: {} rows are in Kafka{}{}{}; slot {} begins at {}",
-      rows.done(), ledger_ == nullptr ? "" : ", or come with the stream",
-      left_out.empty() ? "" : ", or on record: ", left_out,
-      config_.postgres.slot, target_.stands_at.ToString());
+  LogInfo("initial snapshot: {} rows are in Kafka{}{}{}; slot {} begins at {}",
+          rows.done(), ledger_ == nullptr ? "" : ", or come with the stream",
+          left_out.empty() ? "" : ", or on record: ", left_out,
+          config_.postgres.slot, target_.stands_at.ToString());
 }
 
 asio::awaitable<void> InitialSnapshot::Wait(milliseconds length) {
@@ -301,7 +294,7 @@ void InitialSnapshot::LogNoEffect() const {
   const std::optional<BirthRecord>& birth = session_.birth();
   const Lsn since =
       birth ? birth->consistent_point : session_.slot()->confirmed_flush_lsn;
-  spdlog::info(
+  LogInfo(
       "snapshot: initial has no effect any more: slot {} is in use since {}",
       config_.postgres.slot, since.ToString());
 }
@@ -324,7 +317,7 @@ void InitialSnapshot::LogProgress() {
   if (blocked_event_ && publisher_->backfill().done() > done_at_stoppage_)
     blocked_event_.reset();
   if (Clock::now() - logged_at_ < kLogInterval) return;
-  if (logged_at_ != MonotonicTime()) spdlog::info("{}", Progress());
+  if (logged_at_ != MonotonicTime()) LogInfo("{}", Progress());
   logged_at_ = Clock::now();
 }
 

@@ -8,11 +8,11 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "outbox/record_builder.h"
 #include "postgres/connect/task_session.h"
 #include "postgres/slot/slot_peek.h"
 #include "postgres/tables/table_scan.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -42,7 +42,7 @@ asio::awaitable<absl::StatusOr<EventSet>> PendingSlotEvents::Run(
   connection_.reset();
   if (!peeked.ok()) co_return peeked;
   if (unknown > 0) {
-    spdlog::warn(
+    LogWarn(
         "{} rows are in the stream, too, and come twice from the table: they "
         "have no id, or there are too many of them",
         unknown);

@@ -13,13 +13,13 @@
 #include "checkpoint/coverage.h"
 #include "checkpoint/former_names.h"
 #include "dead_letters/dead_letter_index.h"
+#include "log/log.h"
 #include "loop/blocking_call.h"
 #include "outbox/position.h"
 #include "parking/parked_codec.h"
 #include "postgres/catalog/coverage_query.h"
 #include "postgres/slot/birth_record.h"
 #include "postgres/slot/decision_record.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -193,10 +193,10 @@ asio::awaitable<absl::StatusOr<EventsOnRecord>> ReadEventsOnRecord(
     AddLetters(*index, events);
   } else if (absl::IsPermissionDenied(index.status()) && !has_sent_letters) {
     // A user who may not even see the topic has no dead letter there.
-    spdlog::debug("{}", std::string(index.status().message()));
+    LogDebug("{}", std::string(index.status().message()));
   } else if (absl::IsInvalidArgument(index.status())) {
-    spdlog::warn("{}; events that have a dead letter may get another",
-                 std::string(index.status().message()));
+    LogWarn("{}; events that have a dead letter may get another",
+            std::string(index.status().message()));
   } else {
     if (failed_at_kafka != nullptr) *failed_at_kafka = true;
     co_return index.status();

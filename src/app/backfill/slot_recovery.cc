@@ -10,12 +10,12 @@
 #include "base/status_macros.h"
 #include "checkpoint/coverage.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "postgres/catalog/coverage_query.h"
 #include "postgres/catalog/publication.h"
 #include "postgres/connect/server_start.h"
 #include "postgres/connect/task_session.h"
 #include "postgres/tables/table_scan.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -142,7 +142,7 @@ asio::awaitable<absl::Status> SlotRecovery::MakePublication() {
         CreatePublicationSql(name, config_.outbox.tables,
                              connection_->server_version())));
   }
-  spdlog::info("creating publication {}", name);
+  LogInfo("creating publication {}", name);
   co_return co_await CreatePublication(*connection_, name,
                                        config_.outbox.tables);
 }
@@ -192,8 +192,8 @@ asio::awaitable<absl::Status> SlotRecovery::Keep(Founding founding) {
   record->kafka_cluster = founding.kafka_cluster;
   status = co_await WriteBirthRecord(*connection_, publication, *record);
   if (!status.ok()) {
-    spdlog::warn("the birth of slot {} is not on record: {}",
-                 config_.postgres.slot, std::string(status.message()));
+    LogWarn("the birth of slot {} is not on record: {}", config_.postgres.slot,
+            std::string(status.message()));
   }
   co_return absl::OkStatus();
 }

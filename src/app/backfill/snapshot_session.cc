@@ -12,6 +12,7 @@
 #include "base/xid.h"
 #include "checkpoint/settled_table.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "outbox/route.h"
 #include "postgres/catalog/coverage_query.h"
 #include "postgres/catalog/publication.h"
@@ -19,7 +20,6 @@
 #include "postgres/connect/task_session.h"
 #include "postgres/slot/unsent_rows.h"
 #include "postgres/tables/table_scan.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -251,7 +251,7 @@ asio::awaitable<absl::Status> SnapshotSession::RequireOwnPublication() {
       const PublicationRights rights,
       co_await FindPublicationRights(*connection_, name));
   if (!rights.exists) {
-    spdlog::info("creating publication {}", name);
+    LogInfo("creating publication {}", name);
     co_return co_await CreatePublication(*connection_, name,
                                          config_.outbox.tables);
   }
@@ -293,7 +293,7 @@ asio::awaitable<absl::Status> SnapshotSession::MakeSlot() {
   const SlotFailover failover =
       config_.postgres.failover ? SlotFailover::kYes : SlotFailover::kNo;
   const MonotonicTime deadline = Clock::now() + kSlotLimit;
-  spdlog::info("creating slot {}", slot);
+  LogInfo("creating slot {}", slot);
   const absl::StatusOr<Lsn> point =
       co_await CreateSlot(*connection_, slot, SlotKind::kPermanent,
                           SlotSnapshot::kUse, failover, deadline);

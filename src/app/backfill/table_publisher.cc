@@ -6,9 +6,9 @@
 #include "base/session_settings.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "postgres/catalog/column_order.h"
 #include "postgres/connect/quote.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -101,8 +101,7 @@ asio::awaitable<absl::Status> TablePublisher::OpenLedger() {
                     std::string(loaded.message())));
   }
   const uint64_t rows = backfill_.all();
-  if (rows > 0)
-    spdlog::info("initial snapshot: continuing behind {} rows", rows);
+  if (rows > 0) LogInfo("initial snapshot: continuing behind {} rows", rows);
   co_return loaded;
 }
 

@@ -9,11 +9,11 @@
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "loop/as_tuple.h"
 #include "outbox/numbering.h"
 #include "postgres/catalog/transaction_id_column.h"
 #include "postgres/slot/identify_source.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -73,7 +73,8 @@ asio::awaitable<Loaded> LoadBy(Loading load, asio::any_io_executor executor,
 }
 
 void WarnOfResend(const Position& position) {
-  spdlog::warn(
+  LogWarn(
+      {{"position", ToString(position)}},
       "the checkpoint stands at event {} of the transaction that commits at "
       "{}, counted by other outbox.tables, outbox.messages.prefix or "
       "postgres.publication: that transaction is sent again as a whole, with "
@@ -136,8 +137,8 @@ asio::awaitable<absl::Status> CheckpointService::Load() {
   loaded_ = *std::move(loaded);
   if (loaded_ && !loaded_->gap.empty()) has_gap_ = true;
   if (!loaded_ && KnowsLast()) {
-    spdlog::warn("{} has lost the checkpoint: going on behind the last one",
-                 store_->Name());
+    LogWarn("{} has lost the checkpoint: going on behind the last one",
+            store_->Name());
     loaded_ = writer_.saved();
   }
   if (loaded_ && loaded_->slot != slot_) {
@@ -208,10 +209,10 @@ asio::awaitable<void> CheckpointService::StoreGap(Gap gap,
   is_storing_gap_ = !answer->loaded();
   if (answer->loaded()) status = answer->loaded()->status();
   if (!status.ok()) {
-    spdlog::warn(
-        "the gap {} cannot be kept in {}, and a restart may not know "
-        "it: {}",
-        gap.code, store_->Name(), std::string(status.message()));
+    LogWarn({{"reason_code", gap.code}},
+            "the gap {} cannot be kept in {}, and a restart may not know "
+            "it: {}",
+            gap.code, store_->Name(), std::string(status.message()));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "checkpoint/coverage.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "outbox/route.h"
 #include "postgres/catalog/coverage_query.h"
 #include "postgres/catalog/existing_rows.h"
@@ -21,7 +22,6 @@
 #include "postgres/slot/observed_slot.h"
 #include "postgres/slot/slot_history.h"
 #include "postgres/slot/unsent_rows.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -220,7 +220,7 @@ asio::awaitable<bool> WarnOfExistingRows(asio::any_io_executor executor,
   if (!findings.ok()) co_return !absl::IsUnavailable(findings.status());
   for (const Finding& finding : *findings) {
     if (finding.severity == Severity::kOk) continue;
-    spdlog::warn("{} {}: {}", finding.subject, finding.text, finding.remedy);
+    LogFinding(finding);
   }
   co_return true;
 }

@@ -15,10 +15,10 @@
 #include "delivery/gap.h"
 #include "delivery/transactional_id.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "loop/as_tuple.h"
 #include "outbox/numbering.h"
 #include "outbox/table_pattern.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -134,7 +134,7 @@ asio::awaitable<absl::Status> Relay::Run() {
   while (action.what != RelaySession::Do::kEnd) {
     const absl::Status result = co_await CarryOut(action);
     action = session_.Next(result, Clock::now());
-    Log(action);
+    LogAction(action);
   }
   co_return action.reason;
 }
@@ -222,9 +222,10 @@ asio::awaitable<absl::Status> Relay::FindTables() {
 void Relay::TakeUp(const std::vector<std::string>& tables) {
   TableExpansion next{config_.outbox, before_.in_wal};
   const absl::Status added = AddByPattern(next.outbox, tables);
-  if (!added.ok()) spdlog::warn("{}", std::string(added.message()));
+  if (!added.ok()) LogWarn("{}", std::string(added.message()));
   for (const std::string& table : tables) {
-    spdlog::info("table {} is new by a pattern of outbox.tables", table);
+    LogInfo({{"table", table}}, "table {} is new by a pattern of outbox.tables",
+            table);
   }
   if (!stream_.new_table().empty()) next.in_wal.insert(stream_.new_table());
   MakeWayFor(std::move(next));
@@ -234,8 +235,7 @@ void Relay::MakeWayFor(TableExpansion next) {
   if (session_.shutdown_deadline()) return;
   next.has_streamed = before_.has_streamed || session_.has_streamed();
   next_ = std::move(next);
-  spdlog::info("reopening the stream with {} tables",
-               next_->outbox.tables.size());
+  LogInfo("reopening the stream with {} tables", next_->outbox.tables.size());
   EndInOrder();
 }
 
@@ -323,7 +323,7 @@ asio::awaitable<absl::Status> Relay::Stream() {
     if (finding.severity != Severity::kWarning || session_.streams() > 1) {
       continue;
     }
-    spdlog::warn("{} {}: {}", finding.subject, finding.text, finding.remedy);
+    LogFinding(finding);
   }
   const auto& slot = continuity_.observed().slot;
   const Lsn stands = slot ? slot->confirmed : Lsn();
@@ -334,14 +334,15 @@ asio::awaitable<absl::Status> Relay::Stream() {
   checkpoints_.Begin(DescribeSession(), sinks_.sink());
   sender_.SetSkips(SkipsOf(source_.decisions(), PlaceOf(Position())));
   ExpectKafka();
-  spdlog::info("streaming from slot {} at {} (system {}, timeline {}){}",
-               config_.postgres.slot, progress_.confirmed().ToString(),
-               continuity_.system_identifier(), continuity_.timeline(),
-               batcher_ ? ", exactly once" : "");
+  Log(is_repeating_ ? LogLevel::kDebug : LogLevel::kInfo, {},
+      "streaming from slot {} at {} (system {}, timeline {}){}",
+      config_.postgres.slot, progress_.confirmed().ToString(),
+      continuity_.system_identifier(), continuity_.timeline(),
+      batcher_ ? ", exactly once" : "");
   // Nothing has come through the slot yet.
-  if (progress_.confirmed() == continuity_.birth()) {
-    spdlog::info("slot {} begins here. If the database was moved: {}",
-                 config_.postgres.slot, kForgetPositions);
+  if (progress_.confirmed() == continuity_.birth() && !is_repeating_) {
+    LogInfo("slot {} begins here. If the database was moved: {}",
+            config_.postgres.slot, kForgetPositions);
   }
   parking_.Begin();
   const absl::Status status = co_await source_.Stream();
@@ -373,30 +374,41 @@ asio::awaitable<void> Relay::WaitUntil(MonotonicTime until) {
   co_await retry_timer_.async_wait(kAsTuple);
 }
 
-void Relay::Log(const Action& action) const {
+// A trouble that repeats itself, such as a denied right, closes the producer
+// and ends the stream each time: that is one line per minute.
+void Relay::LogAction(const Action& action) {
+  const bool replaces =
+      action.what == RelaySession::Do::kCloseProducer && !action.is_last;
+  const bool waits = action.what == RelaySession::Do::kWait;
+  const bool is_poison = absl::IsDataLoss(action.reason);
+  if (!replaces && !(waits && (is_poison || action.is_retry))) return;
   const std::string reason(action.reason.message());
-  if (action.what == RelaySession::Do::kCloseProducer && !action.is_last) {
-    const bool is_planned = absl::IsCancelled(action.reason);
-    spdlog::log(is_planned ? spdlog::level::info : spdlog::level::warn,
-                "replacing the Kafka producer: {}", reason);
+  const std::string code = ReasonCodeOf(action.reason);
+  const bool is_planned = replaces && absl::IsCancelled(action.reason);
+  const bool is_news = is_planned || trouble_line_.IsDue(reason, Clock::now());
+  const LogLevel level = is_news ? LogLevel::kWarn : LogLevel::kDebug;
+  if (replaces) {
+    is_repeating_ = !is_news;
+    Log(is_planned ? LogLevel::kInfo : level, {{"reason_code", code}},
+        "replacing the Kafka producer: {}", reason);
+    return;
   }
-  if (action.what != RelaySession::Do::kWait) return;
-  if (absl::IsDataLoss(action.reason)) {
-    spdlog::error("{} (after {}, {} times)", reason,
-                  session_.poison().confirmed().ToString(),
-                  session_.poison().times());
+  if (is_poison) {
+    Log(is_news ? LogLevel::kError : level, {{"reason_code", code}},
+        "{} (after {}, {} times)", reason,
+        session_.poison().confirmed().ToString(), session_.poison().times());
   }
   if (!action.is_retry) return;
   const auto wait =
       std::chrono::ceil<milliseconds>(action.until - Clock::now());
-  spdlog::warn("{}; trying again in {} ms",
-               std::string(absl::StripSuffix(reason, ";")), wait.count());
+  Log(level, {{"reason_code", code}}, "{}; trying again in {} ms",
+      std::string(absl::StripSuffix(reason, ";")), wait.count());
 }
 
 void Relay::Shutdown() {
   if (session_.shutdown_deadline()) return;
-  spdlog::info("shutting down: {} records in flight",
-               sender_.window().in_flight_records());
+  LogInfo("shutting down: {} records in flight",
+          sender_.window().in_flight_records());
   EndInOrder();
 }
 

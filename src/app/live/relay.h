@@ -46,6 +46,7 @@
 #include "health/relay_status.h"
 #include "health/transaction_report.h"
 #include "health/wal_budget.h"
+#include "log/repeated_line.h"
 #include "postgres/stream/monitor_session.h"
 #include "postgres/stream/replay_window_service.h"
 #include "postgres/stream/wal_source.h"
@@ -101,7 +102,7 @@ class Relay {
   boost::asio::awaitable<void> WaitForCluster();
   boost::asio::awaitable<absl::Status> Stream();
   boost::asio::awaitable<void> WaitUntil(MonotonicTime until);
-  void Log(const Action& action) const;
+  void LogAction(const Action& action);
   void ExpectKafka();
   CheckpointScope DescribeSession();
   ParkedEventService::Callbacks ParkingCallbacks();
@@ -172,6 +173,8 @@ class Relay {
   WalBudget wal_budget_;
   WalBudget::Level wal_budget_level_ = WalBudget::Level::kFine;
   StateLog state_log_;
+  RepeatedLine trouble_line_;
+  bool is_repeating_ = false;  // the trouble that replaced the producer
   uint64_t acknowledged_before_ = 0;
   OldestWait oldest_wait_;
   OldestUnpublished oldest_unpublished_;

@@ -5,8 +5,8 @@
 #include "app/live/relay.h"
 #include "base/reason_code.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "loop/as_tuple.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -23,7 +23,7 @@ constexpr milliseconds kWatchInterval{250};
 
 void Relay::OnServerShutdown() {
   if (!source_.is_open()) return;
-  spdlog::warn("Postgres is shutting down: leaving its stream");
+  LogWarn("Postgres is shutting down: leaving its stream");
   session_.OnServerShutdown(Clock::now());
   source_.OnProgress();
 }
@@ -35,7 +35,7 @@ EventPlace Relay::PlaceOf(const Position& position) const {
 
 void Relay::ApplyPause(const std::optional<PauseRecord>& record) {
   if (!session_.OnPauseRecord(record)) return;
-  if (record && !record->is_paused) spdlog::info("resumed by {}", record->by);
+  if (record && !record->is_paused) LogInfo("resumed by {}", record->by);
   source_.OnProgress();
 }
 
@@ -50,9 +50,10 @@ void Relay::ApplyDecision(const std::vector<EventDecision>& decisions) {
       continue;
     }
     if (!decision.was_obeyed) monitor_session_.NoteObeyed(decision);
-    spdlog::warn("{} has decided about the event at {}: {} ({})", decision.by,
-                 ToString(place.position),
-                 std::string(ToString(decision.action)), decision.why);
+    const std::string position = ToString(place.position);
+    LogWarn({{"position", position}},
+            "{} has decided about the event at {}: {} ({})", decision.by,
+            position, std::string(ToString(decision.action)), decision.why);
     source_.OnProgress();
   }
 }
@@ -104,9 +105,9 @@ void Relay::NoteRetainedWal(const SlotReport& report) {
       wal_budget_level_ == WalBudget::Level::kFine) {
     return;
   }
-  spdlog::warn("Postgres keeps {} MiB of WAL for slot {}; the limit is {} MiB",
-               wal_budget_.retained_bytes() >> 20, config_.postgres.slot,
-               wal_budget_.limit_bytes() >> 20);
+  LogWarn("Postgres keeps {} MiB of WAL for slot {}; the limit is {} MiB",
+          wal_budget_.retained_bytes() >> 20, config_.postgres.slot,
+          wal_budget_.limit_bytes() >> 20);
 }
 
 // The checkpoint of a slot that has been streamed from is gone. This process,
@@ -117,7 +118,7 @@ void Relay::WarnOfRepeats() const {
                        slot->confirmed > continuity_.birth();
   const bool is_known = checkpoints_.loaded() || session_.has_streamed();
   if (is_known || !is_used) return;
-  spdlog::warn(
+  LogWarn(
       "checkpoint topic {} has no entry for slot {} although the slot is "
       "confirmed to {}; events after it that Kafka already has will be sent "
       "again",
@@ -131,7 +132,7 @@ asio::awaitable<void> Relay::Watch() {
     NoteReading();
     CheckKafka();
     // Before the retry, because that clears the reason of held records.
-    state_log_.Update(Diagnose(Signs()), Clock::now());
+    state_log_.Update(Signs(), Clock::now());
     parking_.Watch(brokers_seen_at_);
     session_.Watch(Clock::now());
     monitor_session_.WatchDecisions(sender_.stoppage().has_value());
@@ -184,7 +185,7 @@ void Relay::NoteTransaction() {
                                                             writer.tried_at()));
   if (batcher_->splits() == transactions_.splits) return;
   transactions_.splits = batcher_->splits();
-  spdlog::warn(
+  LogWarn(
       "the transaction of Postgres that has committed at {} is in several "
       "Kafka transactions: consumers may see a part of it "
       "(delivery.max_transaction_records, .max_transaction_bytes, "

@@ -14,11 +14,11 @@
 #include "checkpoint/coverage.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "log/log.h"
 #include "outbox/table_pattern.h"
 #include "postgres/catalog/matching_tables.h"
 #include "postgres/connect/task_session.h"
 #include "postgres/slot/birth_record.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -132,7 +132,7 @@ bool HasSameTables(const OutboxOptions& a, const OutboxOptions& b) {
 
 void WarnOfUnmatchedPatterns(const OutboxOptions& outbox) {
   for (const std::string& pattern : UnmatchedPatterns(outbox)) {
-    spdlog::warn(
+    LogWarn(
         "outbox.tables: no table matches {}. If it is spelled correctly, "
         "create "
         "the table and add it to the publication: it is published without a "

@@ -8,11 +8,11 @@
 
 #include "app/process/diverted_event_log.h"
 #include "base/status_macros.h"
+#include "log/log.h"
 #include "loop/as_tuple.h"
 #include "postgres/catalog/matching_tables.h"
 #include "postgres/connect/session_name.h"
 #include "postgres/connect/task_session.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -113,7 +113,7 @@ asio::awaitable<absl::Status> PollingRelay::Run() {
     if (HasFailedSink()) co_await GiveUpSink();
     if (sinks_.sink() == nullptr && Clock::now() >= sink_at_) ReplaceSink();
     NoteBrokers();
-    state_log_.Update(Diagnose(Signs()), Clock::now());
+    state_log_.Update(Signs(), Clock::now());
     hopeless = Hopeless();
     if (shutdown_deadline_ || !hopeless.ok()) break;
     MonotonicTime next = Clock::now() + kPollInterval;
@@ -162,8 +162,8 @@ void PollingRelay::MakeWayFor(OutboxOptions outbox) {
   if (shutdown_deadline_) return;
   const bool polls = std::ranges::any_of(
       pollers_, [](const auto& poller) { return poller->was_ready(); });
-  spdlog::info("polling {} tables from now on, {} before", outbox.tables.size(),
-               config_.outbox.tables.size());
+  LogInfo("polling {} tables from now on, {} before", outbox.tables.size(),
+          config_.outbox.tables.size());
   next_ = TableExpansion{std::move(outbox), {}, has_polled_ || polls};
   shutdown_deadline_ = Clock::now() + config_.shutdown_timeout;
   timer_.cancel();
@@ -173,8 +173,8 @@ void PollingRelay::MakeWayFor(OutboxOptions outbox) {
 // arrive.
 asio::awaitable<void> PollingRelay::GiveUpSink() {
   const bool is_purge = polling_sender_.purge_wanted();
-  spdlog::warn("replacing the Kafka producer: {}",
-               std::string(polling_sender_.failure()->message()));
+  LogWarn("replacing the Kafka producer: {}",
+          std::string(polling_sender_.failure()->message()));
   MonotonicTime deadline = Clock::now();
   // Well within the rest of a lease that is called back.
   if (!is_purge) {
@@ -191,7 +191,7 @@ asio::awaitable<void> PollingRelay::GiveUpSink() {
 void PollingRelay::ReplaceSink() {
   sink_trouble_ = sinks_.Start();
   if (!sink_trouble_.ok()) {
-    spdlog::error("{}", std::string(sink_trouble_.message()));
+    LogError("{}", std::string(sink_trouble_.message()));
     sink_at_ = Clock::now() + backoff_.Next();
   }
   WakePollers();
@@ -202,7 +202,7 @@ asio::awaitable<void> PollingRelay::End() {
   MonotonicTime deadline = Clock::now() + kSinkGrace;
   if (shutdown_deadline_) deadline = *shutdown_deadline_;
   while (!AllEnded() && Clock::now() < deadline && !HasFailedSink()) {
-    state_log_.Update(Diagnose(Signs()), Clock::now());
+    state_log_.Update(Signs(), Clock::now());
     timer_.expires_after(kEndInterval);
     co_await timer_.async_wait(kAsTuple);
   }
@@ -221,8 +221,8 @@ asio::awaitable<void> PollingRelay::End() {
 void PollingRelay::Shutdown() {
   if (shutdown_deadline_) return;
   shutdown_deadline_ = Clock::now() + config_.shutdown_timeout;
-  spdlog::info("shutting down: {} records in flight",
-               polling_sender_.in_flight_records());
+  LogInfo("shutting down: {} records in flight",
+          polling_sender_.in_flight_records());
   timer_.cancel();
 }
 

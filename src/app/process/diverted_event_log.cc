@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/reason_code.h"
-#include "spdlog/spdlog.h"
+#include "log/log.h"
 
 namespace walpost {
 void LogDivertedEvent(const DivertedEvent& event) {
@@ -15,10 +15,14 @@ void LogDivertedEvent(const DivertedEvent& event) {
   if (text.find(remedy) == std::string::npos)
     text += "; " + std::string(remedy);
   const bool has_position = event.position.commit_lsn.is_valid();
-  const std::string place =
-      has_position ? " at " + ToString(event.position) : "";
-  spdlog::warn("event {}{} is {} [{}]: {}", event.event_id, place,
-               InfoOf(event.action).outcome, error_class, text);
+  const std::string position =
+      has_position ? ToString(event.position) : std::string();
+  LogWarn({{"reason_code", error_class},
+           {"position", position},
+           {"event_id", event.event_id}},
+          "event {}{}{} is {} [{}]: {}", event.event_id,
+          has_position ? " at " : "", position, InfoOf(event.action).outcome,
+          error_class, text);
 }
 
 }  // namespace walpost

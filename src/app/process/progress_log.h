@@ -6,7 +6,7 @@
 #include "base/lsn.h"
 #include "base/time.h"
 #include "delivery/sender.h"
-#include "spdlog/spdlog.h"
+#include "log/log.h"
 
 namespace walpost {
 
@@ -27,7 +27,7 @@ class ProgressLog {
       return static_cast<double>(sender.latency().Quantile(fraction).count()) /
              1e3;
     };
-    spdlog::info(
+    LogInfo(
         "{} records acknowledged ({} in flight), confirmed {}, p50 {:.1f} ms, "
         "p99 {:.1f} ms",
         acknowledged, sender.window().in_flight_records(), confirmed.ToString(),

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "base/time.h"
+#include "log/log.h"
 #include "outbox/skipped_changes.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -21,7 +21,7 @@ class ReplicatedEventsLog {
     if (events == logged_ || is_early) return;
     logged_at_ = now;
     logged_ = events;
-    spdlog::info(
+    LogInfo(
         "{} events of {} transactions were not published, because they were "
         "replicated to this server (postgres.origin: none)",
         events, skipped.transactions_of_other_origins);

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "log/log.h"
 #include "loop/as_tuple.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -117,33 +117,37 @@ asio::awaitable<absl::Status> RetentionService::Prune() {
     if (status.ok() || pruned[i].rows.kept > 0) {
       ended_passes_[i].kept_rows = pruned[i].rows.kept;
     }
-    Log(i, pruned[i]);
+    LogPruned(i, pruned[i]);
   }
   LogEnd(status);
   if (status.ok()) passed_at_ = std::chrono::steady_clock::now();
   co_return status;
 }
 
-void RetentionService::Log(size_t table, const Pruned& pruned) {
+void RetentionService::LogPruned(size_t table, const Pruned& pruned) {
   for (const std::string& name : pruned.dropped) {
-    spdlog::info("retention: dropped partition {} of {}", name, pruned.table);
+    LogInfo({{"table", pruned.table}}, "retention: dropped partition {} of {}",
+            name, pruned.table);
   }
   for (const std::string& why : pruned.not_dropped) {
     if (std::ranges::find(not_dropped_[table], why) ==
         not_dropped_[table].end()) {
-      spdlog::warn("retention: partition not dropped: {}", why);
+      LogWarn({{"table", pruned.table}}, "retention: partition not dropped: {}",
+              why);
     }
   }
   not_dropped_[table] = pruned.not_dropped;
   if (pruned.rows.deleted > 0 || pruned.partitions_made > 0) {
-    spdlog::info("retention: {}: {} rows deleted, {} partitions made",
-                 pruned.table, pruned.rows.deleted, pruned.partitions_made);
+    LogInfo({{"table", pruned.table}},
+            "retention: {}: {} rows deleted, {} partitions made", pruned.table,
+            pruned.rows.deleted, pruned.partitions_made);
   }
   const std::string reason = ReasonToKeep(pruned);
   const std::string before = std::exchange(reasons_to_keep_[table], reason);
   if (reason != before && !reason.empty()) {
-    spdlog::warn("retention: {}: {} old rows are kept: {}", pruned.table,
-                 pruned.rows.kept, reason);
+    LogWarn({{"table", pruned.table}},
+            "retention: {}: {} old rows are kept: {}", pruned.table,
+            pruned.rows.kept, reason);
   }
 }
 
@@ -152,7 +156,7 @@ void RetentionService::LogEnd(const absl::Status& status) {
   if (!absl::IsCancelled(status)) trouble = std::string(status.message());
   const std::string before = std::exchange(trouble_, trouble);
   if (trouble != before && !trouble.empty()) {
-    spdlog::warn("retention: nothing more is pruned for now: {}", trouble);
+    LogWarn("retention: nothing more is pruned for now: {}", trouble);
   }
 }
 

@@ -43,7 +43,7 @@ class RetentionService {
  private:
   // kCancelled: the stream stopped in the middle.
   boost::asio::awaitable<absl::Status> Prune();
-  void Log(size_t table, const Pruned& pruned);
+  void LogPruned(size_t table, const Pruned& pruned);
   void LogEnd(const absl::Status& status);
   boost::asio::awaitable<void> Wait(std::chrono::milliseconds time);
 

@@ -13,7 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "base/time.h"
 #include "fmt/format.h"
-#include "spdlog/spdlog.h"
+#include "log/log.h"
 
 namespace walpost {
 namespace {
@@ -64,8 +64,8 @@ ServiceNotifier::ServiceNotifier(const Options& options) : options_(options) {
     if (socket_ >= 0) close(socket_);
     socket_ = -1;
   }
-  spdlog::warn("the service manager cannot be told: NOTIFY_SOCKET {}: {}",
-               options.socket, trouble);
+  LogWarn("the service manager cannot be told: NOTIFY_SOCKET {}: {}",
+          options.socket, trouble);
 }
 
 ServiceNotifier::~ServiceNotifier() {

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "app/process/process_log.h"
-#include "spdlog/spdlog.h"
+#include "log/log.h"
+#include "log/process_log.h"
 
 namespace walpost {
 namespace {
@@ -58,8 +58,8 @@ void SignalThread::AskToEnd() {
   last_resort_.expires_after(limit_);
   last_resort_.async_wait([this](boost::system::error_code stopped) {
     if (stopped) return;
-    spdlog::warn("the shutdown takes longer than {} ms: exiting at once",
-                 limit_.count());
+    LogWarn("the shutdown takes longer than {} ms: exiting at once",
+            limit_.count());
     Leave(EXIT_SUCCESS);
   });
   shutdown_();

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "spdlog/spdlog.h"
+#include "log/log.h"
 
 namespace walpost {
 namespace {
@@ -15,28 +15,46 @@ std::string WithoutDigits(std::string text) {
   return text;
 }
 
-// Events are published, but not for long, or not all of them.
-bool NeedsAttention(RelayState state) {
-  return state == RelayState::kAtRisk || state == RelayState::kDegraded ||
-         state == RelayState::kPaused;
+LogLevel LevelOf(RelayState state) {
+  switch (state) {
+    case RelayState::kStuck:
+      return LogLevel::kError;
+    case RelayState::kAtRisk:  // published, but not for long, or not all
+    case RelayState::kDegraded:
+    case RelayState::kPaused:
+      return LogLevel::kWarn;
+    default:
+      return LogLevel::kInfo;
+  }
+}
+
+void Write(const Diagnosis& diagnosis, const RelaySigns& signs) {
+  const BlockedEvent event = signs.stoppage.value_or(BlockedEvent());
+  const bool is_at_event =
+      diagnosis.state == RelayState::kStuck && signs.stoppage;
+  const std::string position = is_at_event && event.is_in_stream()
+                                   ? ToString(event.position)
+                                   : std::string();
+  Log(LevelOf(diagnosis.state),
+      {{"reason_code", diagnosis.code},
+       {"topic", signs.unknown_topic},
+       {"position", position},
+       {"event_id", is_at_event ? event.event_id : ""},
+       {"key", is_at_event ? event.key : ""}},
+      "{}{}{}", ToString(diagnosis.state), diagnosis.reason.empty() ? "" : ": ",
+      diagnosis.reason);
 }
 
 }  // namespace
 
-void StateLog::Update(Diagnosis diagnosis, MonotonicTime now) {
+void StateLog::Update(const RelaySigns& signs, MonotonicTime now) {
+  Diagnosis diagnosis = Diagnose(signs);
   const bool is_another = diagnosis.state != diagnosis_.state;
   const bool says_another =
       WithoutDigits(diagnosis.reason) != WithoutDigits(diagnosis_.reason);
   if (is_another) since_ = now;
-  if (diagnosis.state == RelayState::kStuck) {
-    if (is_another || says_another)
-      spdlog::error("stuck: {}", diagnosis.reason);
-  } else if (is_another) {
-    spdlog::log(NeedsAttention(diagnosis.state) ? spdlog::level::warn
-                                                : spdlog::level::info,
-                "{}{}{}", ToString(diagnosis.state),
-                diagnosis.reason.empty() ? "" : ": ", diagnosis.reason);
-  }
+  const bool is_stuck = diagnosis.state == RelayState::kStuck;
+  if (is_another || (is_stuck && says_another)) Write(diagnosis, signs);
   diagnosis_ = std::move(diagnosis);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/time.h"
 #include "health/diagnosis.h"
+#include "health/relay_signs.h"
 #include "health/relay_status.h"
 
 namespace walpost {
@@ -13,7 +14,7 @@ class StateLog {
 
   // Call it often. A new reason for being stuck is logged, too, unless only its
   // numbers differ.
-  void Update(Diagnosis diagnosis, MonotonicTime now);
+  void Update(const RelaySigns& signs, MonotonicTime now);
 
   const Diagnosis& diagnosis() const { return diagnosis_; }
 

@@ -8,7 +8,7 @@
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "delivery/error_actions.h"
-#include "spdlog/spdlog.h"
+#include "log/log.h"
 
 namespace walpost {
 
@@ -83,8 +83,8 @@ asio::awaitable<absl::Status> DeadLetterRetrier::Settle(
   for (const size_t row : result.sent) sent.push_back(rows[row].number);
   if (!sent.empty()) {
     WALPOST_CO_RETURN_IF_ERROR(co_await table_.SettleRetries(std::move(sent)));
-    spdlog::info("{} dead letters were retried, and are in Kafka",
-                 result.sent.size());
+    LogInfo("{} dead letters were retried, and are in Kafka",
+            result.sent.size());
   }
   for (const StoredEventSender::Failure& failure : result.failed) {
     const ParkedRow& failed = rows[failure.row];
@@ -103,8 +103,9 @@ asio::awaitable<absl::Status> DeadLetterRetrier::PutBack(ParkedRow row,
   const bool is_known = FindErrorClass(error_class) < kErrorClasses.size();
   if (!is_known) error_class = row.content.error_class;
   std::string text(reason.message());
-  spdlog::warn("the dead letter of event {} stays one: {}",
-               row.content.id.value_or(""), text);
+  const std::string id = row.content.id.value_or("");
+  LogWarn({{"reason_code", error_class}, {"event_id", id}},
+          "the dead letter of event {} stays one: {}", id, text);
   co_return co_await table_.FailRetry(row.number, std::move(error_class),
                                       std::move(text));
 }

@@ -7,8 +7,8 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/producer/message_record.h"
+#include "log/log.h"
 #include "outbox/dead_letter_topic.h"
-#include "spdlog/spdlog.h"
 #include "verify/topic_reader.h"
 
 namespace walpost {
@@ -67,8 +67,7 @@ absl::Status DeadLetterTopicReader::Read(const TakeRecord& take) {
     return absl::InvalidArgumentError(untold);
   }
   if (!untold.empty()) {
-    spdlog::warn("{}; events that have a dead letter there may get another",
-                 untold);
+    LogWarn("{}; events that have a dead letter there may get another", untold);
   }
   WALPOST_ASSIGN_OR_RETURN(const std::set<std::string> topics,
                            reader->FindTopics(names, prefixes));

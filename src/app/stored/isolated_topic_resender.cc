@@ -7,9 +7,9 @@
 #include "base/status_macros.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "parking/ordering_key.h"
 #include "parking/parked_codec.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -116,8 +116,12 @@ asio::awaitable<absl::Status> IsolatedTopicResender::Settle(
     const ParkedRow& failed = rows[failure.row];
     const DeadLetter& content = failed.content;
     const std::string reason(failure.reason.message());
-    spdlog::warn("event {}, which waited for topic {}, is dead: {}",
-                 content.id.value_or(""), topic, reason);
+    const std::string id = content.id.value_or("");
+    LogWarn({{"reason_code", ReasonCodeOf(failure.reason)},
+             {"event_id", id},
+             {"topic", topic}},
+            "event {}, which waited for topic {}, is dead: {}", id, topic,
+            reason);
     // Before the row is changed: its key must never be thought free.
     WALPOST_CO_ASSIGN_OR_RETURN(const Position position,
                                 ParseSortableText(failed.position));
@@ -130,7 +134,7 @@ asio::awaitable<absl::Status> IsolatedTopicResender::Settle(
   const bool was_moving = std::exchange(drain.is_moving, result.trouble.ok());
   drain.next_at = Clock::now();
   if (drain.is_moving && !was_moving) {
-    spdlog::info("topic {} takes records again", topic);
+    LogInfo({{"topic", topic}}, "topic {} takes records again", topic);
   }
   if (!drain.is_moving) drain.next_at += kDrainPause;
   co_return absl::OkStatus();

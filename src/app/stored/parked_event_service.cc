@@ -8,8 +8,8 @@
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "loop/as_tuple.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -55,10 +55,11 @@ ParkedEventService::ParkedEventService(asio::any_io_executor executor,
       ended_(executor) {
   parked_keys_.SetListener([this] { Wake(); });
   parked_keys_.SetIsolationListener([this](const std::string& topic) {
-    spdlog::warn(
-        "topic {} is isolated: it took nothing for {} s, while the brokers "
-        "answer. Its events wait in table {}, and the others go on",
-        topic, config_.parking.isolate_after.count(), config_.parking.table);
+    LogWarn({{"topic", topic}},
+            "topic {} is isolated: it took nothing for {} s, while the brokers "
+            "answer. Its events wait in table {}, and the others go on",
+            topic, config_.parking.isolate_after.count(),
+            config_.parking.table);
     read_at_ = MonotonicTime();
   });
 }
@@ -74,7 +75,8 @@ asio::awaitable<absl::Status> ParkedEventService::Open(
     co_return absl::OkStatus();
   }
   if (!config_.parks()) {
-    spdlog::warn(
+    LogWarn(
+        {{"table", config_.parking.table}},
         "table {} has events of an earlier configuration: keys and topics stay "
         "parked, and dead letters stay dead letters",
         config_.parking.table);
@@ -96,12 +98,12 @@ asio::awaitable<absl::Status> ParkedEventService::Load() {
   WALPOST_CO_ASSIGN_OR_RETURN(topics_,
                               co_await table_.ReadTopics(parked_keys_.scope()));
   if (!topics_.empty()) {
-    spdlog::warn("{} topics are isolated, such as {}", topics_.size(),
-                 topics_.front().name);
+    LogWarn("{} topics are isolated, such as {}", topics_.size(),
+            topics_.front().name);
   }
   if (!lanes_.empty()) {
-    spdlog::warn("{} keys are parked; walpost parked -c FILE list shows them",
-                 parked_keys_.lanes().size());
+    LogWarn("{} keys are parked; walpost parked -c FILE list shows them",
+            parked_keys_.lanes().size());
   }
   co_return absl::OkStatus();
 }
@@ -245,8 +247,8 @@ asio::awaitable<absl::Status> ParkedEventService::Read() {
     if (parked_keys_.topics().Contains(topic)) continue;
     // Otherwise Kafka may have been replaced.
     const bool has_all = callbacks_.may_release();
-    spdlog::info("topic {} is no longer isolated{}", topic,
-                 has_all ? ": it has all of its events" : "");
+    LogInfo({{"topic", topic}}, "topic {} is no longer isolated{}", topic,
+            has_all ? ": it has all of its events" : "");
   }
   all_wait_for_dead_ = rows.empty() && callbacks_.may_release() &&
                        parked_keys_.lanes().size() == reading.waiting.size() &&
@@ -270,13 +272,14 @@ asio::awaitable<absl::Status> ParkedEventService::Settle(
   for (const size_t row : result.sent) sent.push_back(rows[row].number);
   if (!sent.empty()) {
     WALPOST_CO_RETURN_IF_ERROR(co_await table_.Release(std::move(sent)));
-    spdlog::info("{} parked events are in Kafka", result.sent.size());
+    LogInfo("{} parked events are in Kafka", result.sent.size());
   }
   for (const StoredEventSender::Failure& failure : result.failed) {
     const ParkedRow& failed = rows[failure.row];
     const std::string reason(failure.reason.message());
-    spdlog::warn("parked event {} was rejected again: {}",
-                 failed.content.id.value_or(""), reason);
+    const std::string id = failed.content.id.value_or("");
+    LogWarn({{"reason_code", ReasonCodeOf(failure.reason)}, {"event_id", id}},
+            "parked event {} was rejected again: {}", id, reason);
     WALPOST_CO_RETURN_IF_ERROR(co_await table_.Fail(
         failed.number, ReasonCodeOf(failure.reason), reason));
   }
@@ -288,8 +291,8 @@ asio::awaitable<absl::Status> ParkedEventService::Settle(
 
 void ParkedEventService::LogReleased(size_t count) {
   if (count == 0) return;
-  spdlog::info("released {} keys; {} still parked", count,
-               parked_keys_.lanes().size());
+  LogInfo("released {} keys; {} still parked", count,
+          parked_keys_.lanes().size());
 }
 
 asio::awaitable<void> ParkedEventService::Wait() {
@@ -319,7 +322,7 @@ void ParkedEventService::Watch(MonotonicTime brokers_seen_at) {
   if (position && parked_keys_.MayIsolate()) sender_.Isolate(*position);
   const size_t keys = parked_keys_.lanes().size();
   if (near_max_keys_.HasCome(keys, config_.parking.max_keys)) {
-    spdlog::warn(
+    LogWarn(
         "{} keys are parked, and parking.max_keys is {}: release some "
         "(walpost parked -c FILE), or raise it",
         keys, config_.parking.max_keys);

@@ -12,8 +12,8 @@
 #include "delivery/gap.h"
 #include "delivery/transactional_id.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "loop/as_tuple.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -189,7 +189,7 @@ asio::awaitable<void> StoredEventSender::SendAll() {
 
 void StoredEventSender::LogTrouble(std::string_view trouble) const {
   if (trouble.empty()) return;
-  spdlog::warn("{}: {}; trying again", nothing_moves_, trouble);
+  LogWarn("{}: {}; trying again", nothing_moves_, trouble);
 }
 
 void StoredEventSender::Stop() {

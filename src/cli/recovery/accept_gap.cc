@@ -9,11 +9,11 @@
 #include "checkpoint/checkpoint_scope.h"
 #include "checkpoint/coverage.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "outbox/numbering.h"
 #include "postgres/connect/connection.h"
 #include "postgres/connect/task_session.h"
 #include "postgres/slot/birth_record.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -53,8 +53,8 @@ asio::awaitable<absl::Status> ReplaceBirthRecord(
   }
   if (inspection.diagnosis.birth && !written.ok()) co_return written;
   if (!written.ok()) {
-    spdlog::warn("the birth of slot {} is not on record: {}", record.slot,
-                 std::string(written.message()));
+    LogWarn("the birth of slot {} is not on record: {}", record.slot,
+            std::string(written.message()));
   }
   co_return absl::OkStatus();
 }

@@ -5,10 +5,10 @@
 #include <boost/asio/detached.hpp>
 #include <utility>
 
-#include "app/process/process_log.h"
 #include "fmt/ranges.h"
+#include "log/log.h"
+#include "log/process_log.h"
 #include "loop/blocking_call.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -27,7 +27,7 @@ Reloader::Reloader(asio::any_io_executor executor, LiveConfig& live,
 void Reloader::Reload() {
   is_wanted_ = true;
   if (is_loading_) {
-    spdlog::warn(
+    LogWarn(
         "SIGHUP: the configuration is still being read; it is read again "
         "afterwards");
     return;
@@ -41,7 +41,7 @@ asio::awaitable<void> Reloader::Load() {
   while (std::exchange(is_wanted_, false)) {
     auto call = BlockingCall<absl::StatusOr<Config>>::Start(executor_, load_);
     if (!call.ok()) {
-      spdlog::error("SIGHUP: {}", std::string(call.status().message()));
+      LogError("SIGHUP: {}", std::string(call.status().message()));
       continue;
     }
     const auto loaded = co_await (*call)->Wait(MonotonicTime::max());
@@ -53,8 +53,8 @@ asio::awaitable<void> Reloader::Load() {
 
 void Reloader::TakeUp(const absl::StatusOr<Config>& fresh) {
   if (!fresh.ok()) {
-    spdlog::error("SIGHUP: the configuration stays as it was: {}",
-                  std::string(fresh.status().message()));
+    LogError("SIGHUP: the configuration stays as it was: {}",
+             std::string(fresh.status().message()));
     return;
   }
   const LogLevel before = live_.config().log.level;
@@ -63,22 +63,20 @@ void Reloader::TakeUp(const absl::StatusOr<Config>& fresh) {
   log.level =
       std::min(before, log.level);  // so that one of the two levels shows this:
   ProcessLog::Configure(log);
-  spdlog::info(
-      "SIGHUP: configuration reloaded; {}",
-      changes.taken_up.empty()
-          ? "no key that is taken up has changed"
-          : fmt::format("taken up: {}", fmt::join(changes.taken_up, ", ")));
+  LogInfo("SIGHUP: configuration reloaded; {}",
+          changes.taken_up.empty()
+              ? "no key that is taken up has changed"
+              : fmt::format("taken up: {}", fmt::join(changes.taken_up, ", ")));
   if (!changes.need_restart.empty()) {
     const bool has_tables =
         std::ranges::any_of(changes.need_restart, [](const std::string& key) {
           return key.starts_with("outbox.tables");
         });
-    spdlog::warn("SIGHUP: restart walpost to take up {}{}",
-                 fmt::join(changes.need_restart, ", "),
-                 has_tables
-                     ? "; until then it passes over rows of a table that "
-                       "is new in outbox.tables"
-                     : "");
+    LogWarn("SIGHUP: restart walpost to take up {}{}",
+            fmt::join(changes.need_restart, ", "),
+            has_tables ? "; until then it passes over rows of a table that "
+                         "is new in outbox.tables"
+                       : "");
   }
   ProcessLog::Configure(live_.config().log);
   on_reloaded_();

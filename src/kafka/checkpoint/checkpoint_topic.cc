@@ -11,7 +11,7 @@
 #include "checkpoint/checkpoint_codec.h"
 #include "fmt/format.h"
 #include "kafka/producer/producer_properties.h"
-#include "spdlog/spdlog.h"
+#include "log/log.h"
 
 namespace walpost {
 
@@ -122,11 +122,12 @@ absl::StatusOr<std::optional<Checkpoint>> CheckpointTopic::Explain(
   const std::optional<Checkpoint>& found = *checkpoint;
   if (found && !identity_.system_identifier.empty() &&
       found->system_identifier != identity_.system_identifier) {
-    spdlog::warn(
-        "checkpoint topic {} has a checkpoint of slot {} of system {}, and "
-        "none of this system {}; if these are two databases that share the "
-        "topic, let walpost init -c FILE put the slot on record here",
-        topic_, slot_, found->system_identifier, identity_.system_identifier);
+    LogWarn({{"topic", topic_}},
+            "checkpoint topic {} has a checkpoint of slot {} of system {}, and "
+            "none of this system {}; if these are two databases that share the "
+            "topic, let walpost init -c FILE put the slot on record here",
+            topic_, slot_, found->system_identifier,
+            identity_.system_identifier);
   }
   return checkpoint;
 }
@@ -218,11 +219,12 @@ void CheckpointTopic::LookOnHelper(
 }
 
 void CheckpointTopic::NotePresence(const CompactedTopic::Presence& presence) {
-  if (!presence.warning.empty()) spdlog::warn("{}", presence.warning);
+  if (!presence.warning.empty()) LogWarn("{}", presence.warning);
   if (presence.was_made && topic_was_ready_) {
-    spdlog::warn("checkpoint topic {} was deleted: made again", topic_);
+    LogWarn({{"topic", topic_}}, "checkpoint topic {} was deleted: made again",
+            topic_);
   } else if (presence.was_made) {
-    spdlog::info("checkpoint topic {} made", topic_);
+    LogInfo({{"topic", topic_}}, "checkpoint topic {} made", topic_);
   }
   topic_is_ready_ = true;
   topic_was_ready_ = true;

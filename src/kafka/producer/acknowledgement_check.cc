@@ -7,7 +7,7 @@
 #include "delivery/gap.h"
 #include "fmt/format.h"
 #include "kafka/producer/topic.h"
-#include "spdlog/spdlog.h"
+#include "log/log.h"
 
 namespace walpost {
 namespace {
@@ -53,7 +53,8 @@ absl::Status AcknowledgementCheck::Check(const rd_kafka_message_t& message) {
                                      name, count, before));
   }
   if (before > 0) {
-    spdlog::warn(
+    LogWarn(
+        {{"topic", name}},
         "topic {} has {} partitions now, and had {}: keys that move to another "
         "partition are not in order with their earlier records",
         name, count, before);

@@ -7,7 +7,7 @@
 #include "kafka/producer/producer.h"
 #include "kafka/producer/producer_statistics.h"
 #include "kafka/transactions/transaction_status.h"
-#include "spdlog/spdlog.h"
+#include "log/log.h"
 
 namespace walpost {
 
@@ -97,7 +97,7 @@ void Producer::HandleLog(rd_kafka_event_t* event) {
   const char* text = nullptr;
   int level = 0;
   rd_kafka_event_log(event, &facility, &text, &level);
-  spdlog::debug("librdkafka {}: {}", facility, WithoutTokenConfig(text));
+  LogDebug("librdkafka {}: {}", facility, WithoutTokenConfig(text));
   if (transactions_ && std::string_view(facility) == "ADDPARTS") {
     const absl::Status status = StatusFromAddParts(text);
     if (!status.ok()) return reports_.OnSinkFailed(status);
@@ -107,7 +107,7 @@ void Producer::HandleLog(rd_kafka_event_t* event) {
     return reports_.OnSinkFailed(StatusFromTransactionLog(text));
   }
   if (connection_diagnosis_.NoteLog(facility, text)) {
-    spdlog::warn("Kafka: {}", connection_diagnosis_.text());
+    LogWarn("Kafka: {}", connection_diagnosis_.text());
   }
 }
 
@@ -241,8 +241,8 @@ void Producer::HandleError(rd_kafka_event_t* event) {
   }
   credentials_.OnError(code);
   if (connection_diagnosis_.Note(code, text)) {
-    spdlog::warn("Kafka: {} ({})", connection_diagnosis_.text(),
-                 rd_kafka_err2name(code));
+    LogWarn("Kafka: {} ({})", connection_diagnosis_.text(),
+            rd_kafka_err2name(code));
   }
 }
 

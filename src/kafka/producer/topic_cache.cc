@@ -5,7 +5,7 @@
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "spdlog/spdlog.h"
+#include "log/log.h"
 
 namespace walpost {
 
@@ -37,7 +37,7 @@ absl::StatusOr<Topic*> TopicCache::Get(std::string_view name) {
   Topic* added = topics_.try_emplace(std::move(text), std::move(topic))
                      .first->second.get();
   if (near_limit_.HasCome(topics_.size(), limit_.topics)) {
-    spdlog::warn(
+    LogWarn(
         "records have gone to {} topics since this producer began, and "
         "kafka.max_topics is {}: raise it, if there will be more",
         topics_.size(), limit_.topics);

@@ -6,7 +6,7 @@
 #include "fmt/format.h"
 #include "kafka/client/handles.h"
 #include "kafka/topics/new_topic.h"
-#include "spdlog/spdlog.h"
+#include "log/log.h"
 
 namespace walpost {
 namespace {
@@ -128,12 +128,12 @@ void TopicCreator::OnAnswer(rd_kafka_event_t* event, MonotonicTime now) {
   attempt.is_asking = false;
   if (attempt.is_probe) return OnProbed(attempt, answer.code, answer.detail);
   if (answer.code == RD_KAFKA_RESP_ERR_NO_ERROR) {
-    spdlog::info("created topic {}", topic);
+    LogInfo({{"topic", topic}}, "created topic {}", topic);
   } else if (IsUndecided(answer.code)) {
-    spdlog::warn(
-        "topic {} may not be created, if it is missing: {}; grant "
-        "CREATE on it, or remove create_topics",
-        topic, answer.detail);
+    LogWarn({{"topic", topic}},
+            "topic {} may not be created, if it is missing: {}; grant "
+            "CREATE on it, or remove create_topics",
+            topic, answer.detail);
   } else if (answer.code != RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) {
     attempt.refusal = CannotCreate(topic, answer.detail);
     attempt.again_at = now + kAskAgainAfter;

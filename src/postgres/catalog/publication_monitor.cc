@@ -6,13 +6,13 @@
 #include "base/status_macros.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "outbox/table_pattern.h"
 #include "postgres/catalog/coverage_query.h"
 #include "postgres/catalog/matching_tables.h"
 #include "postgres/catalog/publication_check.h"
 #include "postgres/catalog/table_facts.h"
 #include "postgres/connect/sqlstate.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -191,7 +191,7 @@ void PublicationMonitor::Compare(const Findings& findings) {
         fmt::format("Now: {} ({}){}{}", JoinNamed(errors, "errors"), since,
                     worst->remedy.empty() ? "" : "; ", worst->remedy);
   } else if (!before.empty()) {
-    spdlog::warn(
+    LogWarn(
         "publication {} covers the outbox again; rows that were committed "
         "while it did not were never sent: walpost verify -c FILE names them",
         options_.publication);

@@ -7,13 +7,13 @@
 #include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "postgres/connect/connect_failure.h"
 #include "postgres/connect/connect_steps.h"
 #include "postgres/connect/connection.h"
 #include "postgres/connect/host_lookup.h"
 #include "postgres/connect/password_command.h"
 #include "postgres/connect/replication_right.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -189,8 +189,7 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
       Silent().OnSilence(attempt->address, Clock::now());
       attempts->OnSilence(status);
       if (!attempts->has_next()) break;
-      spdlog::warn("{}; trying the next address",
-                   std::string(status.message()));
+      LogWarn("{}; trying the next address", std::string(status.message()));
     } else if (!attempts->GoesOnAfter(status)) {
       break;
     }

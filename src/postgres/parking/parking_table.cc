@@ -10,6 +10,7 @@
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "loop/as_tuple.h"
 #include "outbox/event_digest.h"
 #include "parking/parked_codec.h"
@@ -18,7 +19,6 @@
 #include "postgres/connect/sqlstate.h"
 #include "postgres/parking/parked_rows.h"
 #include "postgres/parking/parked_table_record.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -123,9 +123,11 @@ asio::awaitable<absl::StatusOr<bool>> ParkingTable::OpenSession(Target target) {
 asio::awaitable<absl::Status> ParkingTable::Make(bool exists) {
   WALPOST_CO_RETURN_IF_ERROR(co_await Run(ParkingSql::Create(names_.table)));
   if (exists) {
-    spdlog::info("table {} has the columns of this release now", names_.table);
+    LogInfo({{"table", names_.table}},
+            "table {} has the columns of this release now", names_.table);
   } else {
-    spdlog::warn("table {} of parked events was missing: made", names_.table);
+    LogWarn({{"table", names_.table}},
+            "table {} of parked events was missing: made", names_.table);
   }
   co_return absl::OkStatus();
 }

@@ -4,8 +4,8 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "postgres/catalog/existing_rows.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -74,12 +74,7 @@ void NewTables::Report() {
   options.initial_snapshot = false;
   for (const std::string& name : names_) {
     if (std::ranges::count(published_, name) > 0) continue;
-    const Finding finding = DescribeUnsentRows(unsent_[name].rows, options);
-    const auto level = finding.severity == Severity::kWarning
-                           ? spdlog::level::warn
-                           : spdlog::level::info;
-    spdlog::log(level, "{} {}{}{}", finding.subject, finding.text,
-                finding.remedy.empty() ? "" : ": ", finding.remedy);
+    LogFinding(DescribeUnsentRows(unsent_[name].rows, options));
   }
 }
 

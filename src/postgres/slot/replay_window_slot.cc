@@ -4,8 +4,8 @@
 #include "base/server_version.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "postgres/slot/slot.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -15,7 +15,7 @@ namespace {
 
 asio::awaitable<absl::Status> DropLost(Connection& connection,
                                        std::string guard) {
-  spdlog::error(
+  LogError(
       "guard slot {} is lost: the server kept no more WAL for it "
       "(max_slot_wal_keep_size); a replay cannot go back before now, another "
       "guard slot begins here",
@@ -48,8 +48,8 @@ asio::awaitable<absl::Status> EnsureGuardSlot(Connection& connection,
       connection.Literal(slot), connection.Literal(guard));
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows copied,
                               co_await connection.Execute(copy));
-  spdlog::info("made guard slot {} at {}: a replay can go back to there", guard,
-               copied.Text(0, 0));
+  LogInfo("made guard slot {} at {}: a replay can go back to there", guard,
+          copied.Text(0, 0));
   if (!flag) co_return absl::OkStatus();
   co_return co_await SetFailover(connection, guard);  // a copy never has it
 }
@@ -61,14 +61,14 @@ asio::awaitable<void> SetUpGuardSlot(Connection& connection,
     const absl::Status status =
         co_await EnsureGuardSlot(connection, options.slot, options.failover);
     if (status.ok()) co_return;
-    spdlog::warn("guard slot {} cannot be set up, so there is no replay: {}",
-                 guard, std::string(status.message()));
+    LogWarn("guard slot {} cannot be set up, so there is no replay: {}", guard,
+            std::string(status.message()));
     co_return;
   }
   absl::StatusOr<std::optional<SlotState>> left =
       co_await FindSlot(connection, guard);
   if (!left.ok() || !*left) co_return;
-  spdlog::warn(
+  LogWarn(
       "replay.window is off, but guard slot {} exists and makes the server "
       "keep WAL since {}: SELECT pg_drop_replication_slot('{}');",
       guard, (*left)->restart_lsn.ToString(), guard);

@@ -5,8 +5,8 @@
 #include "base/sql_name.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "postgres/connect/session_name.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -106,12 +106,11 @@ void SlotHolder::NoteReply(const std::string& pid,
 
 asio::awaitable<void> SlotHolder::EndDeadPredecessor(Connection& connection) {
   if (!is_dead_) co_return;
-  spdlog::warn("terminating the backend (pid {}) that {} left behind", pid_,
-               user_);
+  LogWarn("terminating the backend (pid {}) that {} left behind", pid_, user_);
   const std::string end =
       fmt::format("SELECT pg_catalog.pg_terminate_backend({})", pid_);
   absl::StatusOr<QueryRows> ended = co_await connection.Execute(end);
-  if (!ended.ok()) spdlog::warn("{}", std::string(ended.status().message()));
+  if (!ended.ok()) LogWarn("{}", std::string(ended.status().message()));
 }
 
 }  // namespace walpost

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "log/log.h"
 #include "loop/as_tuple.h"
 #include "postgres/catalog/coverage_query.h"
 #include "postgres/catalog/publication_comment.h"
@@ -22,7 +23,6 @@
 #include "postgres/slot/replay_window_slot.h"
 #include "postgres/slot/slot_creation.h"
 #include "postgres/tables/updated_rows.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -170,7 +170,7 @@ asio::awaitable<absl::Status> MonitorSession::WritePassedOver() {
   }
   const std::vector<std::string> names = passed_over_->OnRefused(*listed);
   if (!names.empty()) {
-    spdlog::warn(
+    LogWarn(
         "rows of {} are passed over, because outbox.tables does not list it, "
         "and that cannot be put on record: there is no checkpoint.store, and "
         "the role of walpost does not own publication {}. Before it is added "
@@ -180,7 +180,7 @@ asio::awaitable<absl::Status> MonitorSession::WritePassedOver() {
   }
   const std::vector<std::string> held = passed_over_->held();
   if (!held.empty()) {
-    spdlog::warn(
+    LogWarn(
         "rows of {} wait: it was put on record by init, and outbox.tables does "
         "not list it. Restart walpost with it; until then nothing after "
         "{} is confirmed, and the server keeps the WAL",
@@ -317,9 +317,9 @@ asio::awaitable<void> MonitorSession::RecordObeyed() {
     const absl::Status written =
         co_await WriteDecision(*connection_, publication_name_, decision);
     if (written.ok()) continue;
-    spdlog::debug("that {} was decided by {} and obeyed is not on record: {}",
-                  ToString(decision.position), decision.by,
-                  std::string(written.message()));
+    LogDebug("that {} was decided by {} and obeyed is not on record: {}",
+             ToString(decision.position), decision.by,
+             std::string(written.message()));
   }
 }
 
@@ -329,8 +329,8 @@ asio::awaitable<void> MonitorSession::RecordLetters() {
   const absl::Status written =
       co_await RecordLetterTopic(*connection_, publication_name_, slot_, topic);
   if (absl::IsFailedPrecondition(written)) {
-    spdlog::debug("that dead letters go to {} is not on record: {}", topic,
-                  std::string(written.message()));
+    LogDebug("that dead letters go to {} is not on record: {}", topic,
+             std::string(written.message()));
   } else if (!written.ok()) {
     letter_topic_ = topic;
   }
@@ -385,7 +385,7 @@ asio::awaitable<absl::Status> MonitorSession::CompareRows(size_t source) {
                               co_await connection_->Execute(rollback));
   const std::optional<std::string> warning =
       updates_.OnCompared(source, taken, found, Clock::now());
-  if (warning) spdlog::warn("{}", *warning);
+  if (warning) LogWarn("{}", *warning);
   co_return absl::OkStatus();
 }
 
@@ -395,7 +395,7 @@ asio::awaitable<absl::Status> MonitorSession::LookAtPartitions() {
                               co_await partitions_.Look(*connection_));
   if (found) {
     const Finding& finding = *found;
-    spdlog::warn("{} {}: {}", finding.subject, finding.text, finding.remedy);
+    LogFinding(finding);
   }
   co_return absl::OkStatus();
 }

@@ -6,10 +6,10 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "loop/as_tuple.h"
 #include "postgres/connect/session_name.h"
 #include "postgres/slot/replay_window_slot.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -42,8 +42,8 @@ asio::awaitable<void> ReplayWindowService::Run() {
     if (!status.ok()) {
       connection_.reset();
       wait = backoff_.Next();
-      spdlog::warn("guard slot {}: {}", ReplayWindowSlotName(options_.slot),
-                   std::string(status.message()));
+      LogWarn("guard slot {}: {}", ReplayWindowSlotName(options_.slot),
+              std::string(status.message()));
     }
     timer_.expires_after(wait);
     co_await timer_.async_wait(kAsTuple);
@@ -69,7 +69,7 @@ void ReplayWindowService::OnReport(const SlotReport& report,
   target_ = schedule_.Next(slots, Clock::now());
   const bool was = std::exchange(was_cut_short_, schedule_.is_cut_short());
   if (was_cut_short_ && !was) {
-    spdlog::warn(
+    LogWarn(
         "replay.window limited: together with the lag of slot {} it may retain "
         "at most half of the WAL budget ({} MiB)",
         options_.slot, budget_bytes >> 20);
@@ -123,7 +123,7 @@ asio::awaitable<absl::Status> ReplayWindowService::Advance(Lsn to) {
   connection_->set_deadline(Clock::now() + kAdvanceLimit);
   absl::StatusOr<QueryRows> advanced = co_await connection_->Execute(sql);
   if (advanced.ok()) {
-    spdlog::debug("guard slot {} advanced to {}", guard, to.ToString());
+    LogDebug("guard slot {} advanced to {}", guard, to.ToString());
   }
   co_return advanced.status();
 }

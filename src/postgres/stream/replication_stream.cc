@@ -6,12 +6,12 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "pgoutput/stream_frame.h"
 #include "postgres/catalog/publication.h"
 #include "postgres/connect/quote.h"
 #include "postgres/connect/sqlstate.h"
 #include "session/standby_wait.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -130,7 +130,7 @@ std::vector<ServerWarning> ReplicationStream::TakeWarnings() {
     const bool is_repeated =
         StandbyWait::IsMeant(warning.text) &&
         std::exchange(standby_warning_, warning.text) == warning.text;
-    if (!is_repeated) spdlog::warn("Postgres: {}", warning.text);
+    if (!is_repeated) LogWarn("Postgres: {}", warning.text);
     const bool rows_are_missing =
         warning.sqlstate == kSqlstateNotInPrerequisiteState;
     warnings.push_back({std::move(warning.text), rows_are_missing});

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "checkpoint/former_names.h"
 #include "fmt/format.h"
+#include "log/log.h"
 #include "postgres/catalog/coverage_query.h"
 #include "postgres/catalog/matching_tables.h"
 #include "postgres/catalog/publication.h"
@@ -21,7 +22,6 @@
 #include "postgres/slot/slot.h"
 #include "postgres/stream/preflight.h"
 #include "postgres/stream/replication_stream.h"
-#include "spdlog/spdlog.h"
 
 namespace walpost {
 
@@ -163,16 +163,14 @@ asio::awaitable<absl::Status> SourceSetup::Continue() {
                                 co_await holder_.FindOthers(*connection_));
     if (has_others) continuity_.OnSlotInUse(/*by_walpost=*/true).IgnoreError();
   }
-  if (!continuity_.promotion().empty())
-    spdlog::warn("{}", continuity_.promotion());
+  if (!continuity_.promotion().empty()) LogWarn("{}", continuity_.promotion());
   const bool is_held = GapOf(status).has_value();
   const std::optional<BirthRecord> record = continuity_.RecordOfGap();
   if (!is_held || !record) co_return status;
   const absl::Status written =
       co_await WriteBirthRecord(*connection_, options_.publication, *record);
   if (!written.ok()) {
-    spdlog::debug("the gap is not on record: {}",
-                  std::string(written.message()));
+    LogDebug("the gap is not on record: {}", std::string(written.message()));
   }
   co_return status;
 }
@@ -208,8 +206,8 @@ asio::awaitable<absl::Status> SourceSetup::UpdateRecord() {
   const absl::Status written = co_await WriteBirthRecord(
       *connection_, options_.publication, update->record);
   if (!written.ok()) {
-    spdlog::debug("the birth record is not brought up to date: {}",
-                  std::string(written.message()));
+    LogDebug("the birth record is not brought up to date: {}",
+             std::string(written.message()));
   }
   co_return absl::OkStatus();
 }
@@ -233,7 +231,7 @@ asio::awaitable<absl::Status> SourceSetup::RecordBirth() {
   const absl::Status written =
       co_await WriteBirthRecord(*connection_, publication, record);
   if (!written.ok()) {
-    spdlog::warn(
+    LogWarn(
         "the birth of slot {} is not on record, so a missing slot is not "
         "noticed at the next start: {}; walpost check -c FILE has the SQL for "
         "the owner of the publication",
@@ -249,7 +247,7 @@ absl::Status SourceSetup::CheckFromLsn() {
   from_lsn_ = Lsn();
   if (!from.is_valid() || continuity_.has_streamed()) return absl::OkStatus();
   if (!continuity_.is_first_start()) {
-    spdlog::warn(
+    LogWarn(
         "--from-lsn {} is for the first start on slot {} and has no effect: "
         "the slot is in use since {}",
         from.ToString(), options_.slot, continuity_.birth().ToString());
@@ -305,7 +303,7 @@ asio::awaitable<absl::Status> SourceSetup::CreateWhatIsMissing() {
       bool published,
       co_await PublicationExists(*connection_, options_.publication));
   if (!published) {
-    spdlog::info("creating publication {}", options_.publication);
+    LogInfo("creating publication {}", options_.publication);
     WALPOST_CO_RETURN_IF_ERROR(co_await CreatePublication(
         *connection_, options_.publication, outbox_.tables));
   }
@@ -313,7 +311,7 @@ asio::awaitable<absl::Status> SourceSetup::CreateWhatIsMissing() {
       co_await FindSlot(*connection_, options_.slot);
   if (!slot.ok() || slot->has_value()) co_return slot.status();
   WALPOST_CO_RETURN_IF_ERROR(co_await RequireOwner());
-  spdlog::info("creating slot {}", options_.slot);
+  LogInfo("creating slot {}", options_.slot);
   const SlotFailover failover =
       options_.failover ? SlotFailover::kYes : SlotFailover::kNo;
   holder_.NoteOwnBackend(PQbackendPID(connection_->raw()));

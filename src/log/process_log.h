@@ -1,21 +1,19 @@
 // ProcessLog: writes the log lines of this process to stderr, on a thread of
 // its own.
 //
-// `spdlog::info` and the like put a line into a bounded queue and return at
-// once, so a pipe that nobody reads does not block the process. When the queue
-// is full, the oldest lines are dropped; a warning with their number precedes
-// the next line that is written.
-//
-//   text   2026-11-22T10:00:00.000Z warning the message
-//   json   {"time":"2026-11-22T10:00:00.000Z","level":"warning","message":"…"}
+// Log() (log.h) puts a line into a bounded queue and returns at once, so a pipe
+// that nobody reads does not block the process. When the queue is full, the
+// oldest lines are dropped; a warning with their number precedes the next line
+// that is written (log_format.h).
 //
 // Owned by main; one per process, for all verbs. Thread-safe.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
-#include "config/log_options.h"
+#include "log/log_options.h"
 
 namespace walpost {
 
@@ -31,6 +29,9 @@ class ProcessLog {
 
   // Takes effect from the next line on. Does not block.
   static void Configure(const LogOptions& options);
+
+  // The slot that each line names. To be set once, before there are lines.
+  static void SetSlot(std::string slot);
 
   // Waits until the queued lines are written, at most for `limit`.
   static void Flush(std::chrono::milliseconds limit);

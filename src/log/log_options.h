@@ -22,6 +22,8 @@ inline constexpr Choices<LogFormat, 2> kLogFormats = {{
 struct LogOptions {
   LogLevel level = LogLevel::kInfo;
   LogFormat format = LogFormat::kText;
+  // JSON lines name the key (aggregate_id) of the event that they are about.
+  bool keys = false;
 };
 
 }  // namespace walpost

@@ -1,4 +1,4 @@
-#include "app/process/process_log.h"
+#include "log/process_log.h"
 
 #include <atomic>
 #include <future>
@@ -8,41 +8,43 @@
 #include <thread>
 #include <utility>
 
-#include "app/process/json_log_formatter.h"
 #include "base/own_arguments.h"
 #include "fmt/format.h"
+#include "log/log_format.h"
+#include "log/spdlog_level.h"
 #include "spdlog/async.h"
-#include "spdlog/pattern_formatter.h"
 #include "spdlog/sinks/stdout_color_sinks.h"
 #include "spdlog/spdlog.h"
 
 namespace walpost {
 namespace {
 
-constexpr char kTextPattern[] = "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
-
-// The writing thread reads it for each line: setting a sink's formatter would
+// The writing thread reads them for each line: setting a sink's formatter would
 // wait for the line that it is writing.
 std::atomic<LogFormat> format_now = LogFormat::kText;
+std::atomic<bool> has_keys = false;
+std::string slot_name;
 
-class EitherFormatter final : public spdlog::formatter {
+class LineFormatter final : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& queued,
-              spdlog::memory_buf_t& line) override {
-    const std::string text = WithOwnArguments(
-        std::string_view(queued.payload.data(), queued.payload.size()));
-    spdlog::details::log_msg message = queued;
-    message.payload = text;
-    if (format_now == LogFormat::kJson) return json_.format(message, line);
-    text_.format(message, line);
+              spdlog::memory_buf_t& written) override {
+    const LogStamp stamp = {queued.time, FromSpdlog(queued.level)};
+    LogLine line = Decode({queued.payload.data(), queued.payload.size()});
+    const std::string text = WithOwnArguments(line.text);
+    line.text = text;
+    if (!has_keys) {
+      std::erase_if(line.fields,
+                    [](const LogField& field) { return field.name == "key"; });
+    }
+    const std::string formatted = format_now == LogFormat::kJson
+                                      ? FormatAsJson(stamp, line, slot_name)
+                                      : FormatAsText(stamp, text);
+    written.append(formatted.data(), formatted.data() + formatted.size());
   }
   std::unique_ptr<spdlog::formatter> clone() const override {
-    return std::make_unique<EitherFormatter>();
+    return std::make_unique<LineFormatter>();
   }
-
- private:
-  spdlog::pattern_formatter text_{kTextPattern, spdlog::pattern_time_type::utc};
-  JsonLogFormatter json_;
 };
 
 // Writes to stderr, with a warning in front about dropped lines.
@@ -73,20 +75,6 @@ class StderrSink final : public spdlog::sinks::stderr_color_sink_mt {
   uint64_t reported_ = 0;
 };
 
-spdlog::level::level_enum ToSpdlog(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return spdlog::level::debug;
-    case LogLevel::kInfo:
-      return spdlog::level::info;
-    case LogLevel::kWarn:
-      return spdlog::level::warn;
-    case LogLevel::kError:
-      return spdlog::level::err;
-  }
-  return spdlog::level::info;
-}
-
 }  // namespace
 
 ProcessLog::ProcessLog() {
@@ -94,14 +82,17 @@ ProcessLog::ProcessLog() {
   spdlog::set_default_logger(std::make_shared<spdlog::async_logger>(
       "walpost", std::make_shared<StderrSink>(*spdlog::thread_pool()),
       spdlog::thread_pool(), spdlog::async_overflow_policy::overrun_oldest));
-  spdlog::set_formatter(std::make_unique<EitherFormatter>());
+  spdlog::set_formatter(std::make_unique<LineFormatter>());
   Configure({});
 }
 
 void ProcessLog::Configure(const LogOptions& options) {
   spdlog::set_level(ToSpdlog(options.level));
   format_now = options.format;
+  has_keys = options.keys;
 }
+
+void ProcessLog::SetSlot(std::string slot) { slot_name = std::move(slot); }
 
 uint64_t ProcessLog::dropped_lines() {
   const auto pool = spdlog::thread_pool();

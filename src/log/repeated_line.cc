@@ -1,0 +1,17 @@
+#include "log/repeated_line.h"
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+
+namespace walpost {
+
+bool RepeatedLine::IsDue(std::string text, MonotonicTime now) {
+  std::erase_if(text, [](unsigned char c) { return absl::ascii_isdigit(c); });
+  if (text == text_ && now - written_at_ < kInterval) return false;
+  text_ = std::move(text);
+  written_at_ = now;
+  return true;
+}
+
+}  // namespace walpost
