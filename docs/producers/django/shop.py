@@ -40,8 +40,8 @@ class Order(models.Model):
 
 # begin: entity
 class PlainJSON(models.TextField):
-    """A column of type json. Django's JSONField is for jsonb, which prints the
-    payload anew."""
+    """A column of type json. Django's JSONField is for jsonb, which does not
+    keep the bytes of the payload."""
 
     def db_type(self, connection):
         return "json"
