@@ -3,6 +3,7 @@ consumers are killed and events come again. The one in Python: test_consumer.py.
 
 import os
 import subprocess
+import time
 
 import confluent_kafka
 import psycopg2
@@ -25,6 +26,19 @@ def _java(directory, how):
         "Consumer", *words, how]
 
 
+def _spring(directory):
+    source = _FOLDER / "spring" / "src" / "main"
+    path = (f"{fetched_clients('spring-kafka')}/*:{source / 'resources'}:"
+            f"{directory}")
+    subprocess.run(["javac", "-parameters", "-cp", path, "-d", directory,
+                    *source.glob("java/billing/*.java")], check=True,
+                   timeout=120)
+    return lambda group, brokers, topic: [
+        "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", path,
+        "billing.Billing", f"--group={group}", f"--topic={topic}",
+        f"--spring.kafka.bootstrap-servers={brokers}"]
+
+
 def _go(directory):
     subprocess.run(["go", "build", "-C", _FOLDER / "go", "-o",
                     directory / "consumer"], check=True, timeout=300)
@@ -43,10 +57,11 @@ def _node(directory):
 _CONSUMERS = {
     "java by id": lambda directory: _java(directory, "id"),
     "java by position": lambda directory: _java(directory, "position"),
+    "spring": _spring,
     "go": _go,
     "node": _node,
 }
-_LONG = {"java by position", "go", "node"}
+_LONG = {"java by position", "spring", "go", "node"}
 
 
 def test_the_page_shows_what_the_programs_have():
@@ -199,6 +214,22 @@ def test_a_consumer_stops_before_what_is_not_an_order(
     totals = _totals(billing)
     # The first may have come in a batch of its own.
     assert len(claimed) == len(totals) <= 1
+
+
+@pytest.mark.long
+def test_spring_tries_a_record_again_and_skips_none(
+        walpost, database, kafka, outbox, billing, consume, topics, directory):
+    command = _CONSUMERS["spring"](directory)
+    walpost(database, kafka, topics).run()
+    outbox.insert("order", "customer-1", '{"amount": 1}')
+    outbox.insert("order", "customer-1", '{"amount": "none"}')
+    outbox.insert("order", "customer-1", '{"amount": 2}')
+    database.wait_confirmed(database.name)
+    consumer = consume(command, topics + "order")
+    wait_until(lambda: _totals(billing), "the first", 60)
+    time.sleep(15)  # longer than ten attempts
+    assert consumer.running()
+    assert _totals(billing) == {"customer-1": (1, 1)}
 
 
 def test_fetch_clients_refuses_an_unknown_group():
