@@ -171,9 +171,9 @@ class HttpServer::Listener : public std::enable_shared_from_this<Listener> {
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Create(
     asio::any_io_executor executor, const HttpOptions& options,
-    std::string version, StatusFunction status) {
-  auto listener = std::make_shared<Listener>(
-      executor, options, Pages(std::move(status), std::move(version)));
+    PageSources sources) {
+  auto listener =
+      std::make_shared<Listener>(executor, options, Pages(std::move(sources)));
   WALPOST_RETURN_IF_ERROR(listener->Listen());
   listener->Accept();
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(listener)));

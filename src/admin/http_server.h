@@ -1,40 +1,38 @@
-// HttpServer: /healthz, /readyz, /metrics and /status (pages.h).
+// HttpServer: the pages of pages.h.
 //
 // Runs on the program's io_context: an answer means that the loop runs. It only
 // shows data, and changes nothing. Requests, connections and idle time are
 // limited (HttpOptions); a slow or silent client does not keep others out.
 //
-//   auto server = HttpServer::Create(io.get_executor(), {.listen = "[::1]:0"},
-//                                    version, [&] { return relay.Status(); });
+//   auto server = HttpServer::Create(
+//       io.get_executor(), {.listen = "[::1]:0"},
+//       {.version = version, .status = [&] { return relay.Status(); }});
 //
 // Owned by whoever runs the loop; destroy it before the io_context and before
-// what `status` uses. Used only from the loop's thread.
+// what the functions of its sources use. Used only from the loop's thread.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "admin/http_options.h"
-#include "health/relay_status.h"
+#include "admin/pages.h"
 
 namespace walpost {
 
 class HttpServer {
  public:
-  using StatusFunction = std::function<RelayStatus()>;
-
-  // Listens on options.listen, which is not empty. `status` is called for every
-  // page that shows it. kInvalidArgument names http.listen and the remedy:
-  // malformed, in use, not an address of this machine.
+  // Listens on options.listen, which is not empty. kInvalidArgument names
+  // http.listen and the remedy: malformed, in use, not an address of this
+  // machine.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Create(
       boost::asio::any_io_executor executor, const HttpOptions& options,
-      std::string version, StatusFunction status);
+      PageSources sources);
 
-  // Stops listening and closes open connections; `status` is not called again.
+  // Stops listening and closes open connections; `sources` are not called
+  // again.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;

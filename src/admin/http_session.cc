@@ -21,6 +21,24 @@ namespace {
 constexpr std::chrono::seconds kDiscardTimeout{1};
 constexpr size_t kMaxDiscardedBytes = size_t{64} << 10;
 
+// What a browser may do with an answer: use what this server has, and nothing
+// else. A picture in an address is the icon of the page.
+constexpr char kContentPolicy[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src "
+    "'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'";
+
+void ProtectBrowser(http::fields& fields) {
+  fields.set("Content-Security-Policy", kContentPolicy);
+  fields.set("Cross-Origin-Resource-Policy", "same-origin");
+  fields.set("Referrer-Policy", "no-referrer");
+  fields.set("X-Content-Type-Options", "nosniff");
+  fields.set("X-Frame-Options", "DENY");
+}
+
+// Between two looks at a page that a client awaits.
+constexpr std::chrono::milliseconds kAskAgainAfter{25};
+
 bool IsGetOrHead(http::verb method) {
   return method == http::verb::get || method == http::verb::head;
 }
@@ -68,6 +86,7 @@ HttpSession::HttpSession(asio::ip::tcp::socket socket,
       pages_(std::move(pages)),
       on_end_(std::move(on_end)),
       stream_(std::move(socket)),
+      again_(stream_.get_executor()),
       buffer_(options.max_request_bytes) {}
 
 HttpSession::~HttpSession() { on_end_(); }
@@ -75,6 +94,7 @@ HttpSession::~HttpSession() { on_end_(); }
 void HttpSession::Close() {
   closed_ = true;
   stream_.close();
+  again_.cancel();
 }
 
 void HttpSession::Read() {
@@ -105,8 +125,24 @@ void HttpSession::OnRead(beast::error_code error) {
   if (refusal) {
     Write(*std::move(refusal));
   } else {
-    Write(pages_->Get({request.target().data(), request.target().size()}));
+    is_answering_ = true;
+    waiting_since_ = std::chrono::steady_clock::now();
+    Show();
   }
+}
+
+void HttpSession::Show() {
+  if (closed_) return;
+  const auto& request = parser_->get();
+  const beast::string_view target = request.target();
+  const beast::string_view accept = request[http::field::accept];
+  Page page = pages_->Get({target.data(), target.size()},
+                          {accept.data(), accept.size()});
+  const auto waited = std::chrono::steady_clock::now() - waiting_since_;
+  if (waited >= page.is_awaited_for) return Write(std::move(page));
+  again_.expires_after(kAskAgainAfter);
+  again_.async_wait(
+      [self = shared_from_this()](beast::error_code) { self->Show(); });
 }
 
 void HttpSession::Write(Page page) {
@@ -115,6 +151,8 @@ void HttpSession::Write(Page page) {
   response_.result(page.status);
   response_.set(http::field::content_type, page.content_type);
   response_.set(http::field::cache_control, "no-store");
+  response_.set(http::field::vary, "Accept");
+  ProtectBrowser(response_);
   if (page.status == http::status::method_not_allowed) {
     response_.set(http::field::allow, "GET, HEAD");
   }

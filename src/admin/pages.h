@@ -4,15 +4,25 @@
 //   /readyz    200 or 503, one line with state and reason: does it deliver?
 //   /metrics   for Prometheus (metrics_page.h)
 //   /status    the same as JSON, for people (status_json.h)
-//   /          list of the pages
+//   /wait      200 once an LSN is acknowledged (lsn_wait.h)
+//   /config    the configuration in effect, secrets hidden
+//   /runbook   docs/runbook.md, with the arguments of this process
+//   /          for browsers the status page (status_page/), which asks for
+//              /status each second; else a list of the pages
 #pragma once
 
 #include <boost/beast/http/status.hpp>
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "base/time.h"
 #include "health/relay_status.h"
+#include "log/recent_warning.h"
 
 namespace walpost {
 
@@ -20,21 +30,38 @@ struct Page {
   boost::beast::http::status status = boost::beast::http::status::ok;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
+  // The client waits as long for a better answer: to be asked for again.
+  std::chrono::milliseconds is_awaited_for{0};
+};
+
+// Each function is called again for each page that shows what it returns.
+struct PageSources {
+  std::string version;
+  std::function<RelayStatus()> status;
+  // As YAML, without secrets; nullptr: not shown.
+  std::function<std::string()> config = nullptr;
+  // nullptr: none are shown.
+  std::function<std::vector<RecentWarning>()> warnings = nullptr;
 };
 
 class Pages {
  public:
-  // `status` is called again for each page that shows it.
-  Pages(std::function<RelayStatus()> status, std::string version)
-      : status_(std::move(status)), version_(std::move(version)) {}
+  explicit Pages(PageSources sources)
+      : sources_(std::move(sources)), begun_at_(MonotonicTime::clock::now()) {}
 
-  // The page at the target of a request; a query (?...) is ignored. 404 with a
-  // hint if there is none.
-  Page Get(std::string_view target) const;
+  // The page at the target of a request; a query (?...) is ignored. `accept`:
+  // the header of the request. 404 with a hint if there is none.
+  Page Get(std::string_view target, std::string_view accept = "") const;
 
  private:
-  std::function<RelayStatus()> status_;
-  std::string version_;
+  Page Status() const;
+  Page Wait(std::string_view query) const;
+
+  PageSources sources_;
+  MonotonicTime begun_at_;
+  // For all that wait: they ask again and again.
+  mutable std::optional<RelayStatus> recent_;
+  mutable MonotonicTime recent_at_;
 };
 
 }  // namespace walpost

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <optional>
 
+#include "absl/time/time.h"
 #include "base/reason_code.h"
 #include "fmt/format.h"
 #include "rapidjson/prettywriter.h"
@@ -40,9 +41,58 @@ class JsonObjectWriter {
   void Put(std::chrono::microseconds duration) {
     writer_.Double(std::chrono::duration<double>(duration).count());
   }
-  void Put(const std::vector<std::string>& values) {
+  void Put(WallTime time) {
+    Put(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ",
+                         absl::FromUnixMicros(time.time_since_epoch().count()),
+                         absl::UTCTimeZone()));
+  }
+  template <typename T>
+  void Put(const std::vector<T>& values) {
     writer_.StartArray();
-    for (const std::string& value : values) Put(value);
+    for (const T& value : values) Put(value);
+    writer_.EndArray();
+  }
+  void Put(const NamedCounts& counts) {
+    writer_.StartObject();
+    counts.ForEach(
+        [this](std::string_view name, uint64_t count) { Add(name, count); });
+    writer_.EndObject();
+  }
+  void Put(const PolledTableReport& table) {
+    writer_.StartObject();
+    Add("table", table.table);
+    Add("pending_rows", table.pending);
+    Add("failed_rows", table.failed);
+    Add("oldest_pending_seconds", table.oldest_pending);
+    Add("look_age_seconds", table.look_age);
+    writer_.EndObject();
+  }
+  void Put(const RetentionReport& table) {
+    writer_.StartObject();
+    Add("table", table.table);
+    Add("pruned_rows", table.pruned_rows);
+    Add("dropped_partitions", table.dropped_partitions);
+    Add("kept_rows", table.kept_rows);
+    Add("pass_age_seconds", table.pass_age);
+    writer_.EndObject();
+  }
+  void Put(const RecentWarning& warning) {
+    writer_.StartObject();
+    Add("time", warning.time);
+    Add("level", NameIn(kLogLevels, warning.level));
+    Add("text", warning.text);
+    writer_.EndObject();
+  }
+  // [upper bound, count] of each bucket that is not empty.
+  void Put(const LatencyHistogram& latency) {
+    writer_.StartArray();
+    for (size_t i = 0; i < LatencyHistogram::kBuckets; ++i) {
+      if (latency.bucket(i) == 0) continue;
+      writer_.StartArray();
+      Put(LatencyHistogram::UpperBound(i));
+      Put(latency.bucket(i));
+      writer_.EndArray();
+    }
     writer_.EndArray();
   }
   template <typename T>
@@ -58,7 +108,6 @@ class JsonObjectWriter {
   rapidjson::PrettyWriter<rapidjson::StringBuffer> writer_{buffer_};
 };
 
-// "16/B374D838/2": LSN of the commit, ordinal in the transaction.
 // The event that stops the flow; nulls if there is none.
 void AddStoppage(const std::optional<BlockedEvent>& stoppage,
                  JsonObjectWriter& json) {
@@ -128,6 +177,7 @@ void AddPolledTables(const RelayStatus& status, JsonObjectWriter& json) {
   json.Add("pending_rows", pending);
   json.Add("failed_rows", failed);
   json.Add("oldest_pending_seconds", oldest);
+  json.Add("polled_tables", status.polled_tables);
 }
 
 // Sums over all tables; absent if `run` does not prune.
@@ -144,6 +194,15 @@ void AddRetention(const RelayStatus& status, JsonObjectWriter& json) {
   json.Add("pruned_rows", rows);
   json.Add("dropped_partitions", partitions);
   json.Add("kept_rows", kept);
+  json.Add("retention", status.retention);
+}
+
+NamedCounts ByClass(const DeliveryCounters::ByClass& counts) {
+  NamedCounts named;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] > 0) named.Add(ErrorClassName(i), counts[i]);
+  }
+  return named;
 }
 
 void AddCounters(const RelayStatus& status, JsonObjectWriter& json) {
@@ -156,6 +215,7 @@ void AddCounters(const RelayStatus& status, JsonObjectWriter& json) {
   json.Add("claim_checks", counters.claim_checks);
   json.Add("not_delivered", counters.not_delivered);
   json.Add("dead_letters", DeliveryCounters::Sum(counters.dead_letters));
+  json.Add("dead_letters_by_class", ByClass(counters.dead_letters));
   json.Add("events_left_out", DeliveryCounters::Sum(counters.skipped));
   json.Add("events_parked",
            DeliveryCounters::Sum(counters.parked) + counters.parked_behind);
@@ -198,14 +258,19 @@ void AddStream(const RelayStatus& status, JsonObjectWriter& json) {
 
 }  // namespace
 
-std::string StatusJson(const RelayStatus& status, std::string_view version) {
+std::string StatusJson(const RelayStatus& status,
+                       const StatusContext& context) {
   JsonObjectWriter json;
-  json.Add("version", version);
+  json.Add("version", context.version);
+  json.Add("time", context.now);
+  json.Add("running_seconds", context.running);
+  json.Add("source", status.is_polling() ? std::string_view("polling") : "wal");
   json.Add("state", ToString(status.state));
   json.Add("ready", IsReady(status.state));
   json.Add("reason", status.reason);
   json.Add("in_state_seconds", status.in_state_for);
   json.Add("reason_code", status.reason_code);
+  json.Add("causes", status.causes);
   AddStoppage(status.stoppage, json);
   AddPause(status.pause, json);
 
@@ -250,6 +315,8 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
   json.Add("oldest_in_flight_seconds", status.oldest_in_flight);
   json.Add("topics", status.topics);
   json.Add("max_topics", status.max_topics);
+  json.Add("records_by_table", status.records_by_table);
+  json.Add("records_by_topic", status.records_by_topic);
 
   AddCounters(status, json);
 
@@ -269,6 +336,8 @@ std::string StatusJson(const RelayStatus& status, std::string_view version) {
   json.Add("commit_to_acknowledgement_sum_seconds", latency.sum());
   json.Add("commit_to_acknowledgement_p50_seconds", latency.Quantile(0.5));
   json.Add("commit_to_acknowledgement_p99_seconds", latency.Quantile(0.99));
+  json.Add("commit_to_acknowledgement_buckets", latency);
+  json.Add("warnings", context.warnings);
   return json.Finish();
 }
 

@@ -1,17 +1,32 @@
-// The /status page: a RelayStatus as one flat JSON object, for people with curl
-// and programs with jq.
+// The /status page: a RelayStatus as one JSON object, for people with curl,
+// programs with jq, and the status page.
 //
-// LSNs are text as in Postgres, durations are seconds. Unknown values are null.
-// Only members about polling and pruning may be absent.
+// LSNs are text as in Postgres, durations are seconds, times are UTC. Unknown
+// values are null. Only members about polling and pruning may be absent. Counts
+// by name are objects; all other figures are members of the one object.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/time.h"
 #include "health/relay_status.h"
+#include "log/recent_warning.h"
 
 namespace walpost {
 
-std::string StatusJson(const RelayStatus& status, std::string_view version);
+// What is shown besides the status.
+struct StatusContext {
+  std::string_view version;
+  WallTime now;
+  // Since the relay began, with all its counts at zero. It never goes back,
+  // while `now` may.
+  std::chrono::microseconds running{0};
+  std::vector<RecentWarning> warnings = {};  // of the log, the latest last
+};
+
+std::string StatusJson(const RelayStatus& status, const StatusContext& context);
 
 }  // namespace walpost

@@ -172,8 +172,12 @@ int RunRelay(const Arguments& arguments, LiveConfig& live,
   };
   std::unique_ptr<HttpServer> http;
   if (!config.http.listen.empty()) {
-    auto server = HttpServer::Create(io.get_executor(), config.http,
-                                     std::string(kVersion), status_now);
+    auto server = HttpServer::Create(
+        io.get_executor(), config.http,
+        {.version = std::string(kVersion),
+         .status = status_now,
+         .config = [&live] { return PrintConfig(live.config()); },
+         .warnings = ProcessLog::recent_warnings});
     if (!server.ok()) return LogFailure(server.status(), kExitUsage);
     http = *std::move(server);
   }

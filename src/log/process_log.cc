@@ -13,6 +13,7 @@
 #include "log/log_format.h"
 #include "log/spdlog_level.h"
 #include "spdlog/async.h"
+#include "spdlog/sinks/ringbuffer_sink.h"
 #include "spdlog/sinks/stdout_color_sinks.h"
 #include "spdlog/spdlog.h"
 
@@ -75,13 +76,21 @@ class StderrSink final : public spdlog::sinks::stderr_color_sink_mt {
   uint64_t reported_ = 0;
 };
 
+// Keeps the latest warnings in memory.
+using RecentSink = spdlog::sinks::ringbuffer_sink_mt;
+
 }  // namespace
 
 ProcessLog::ProcessLog() {
   spdlog::init_thread_pool(kMaxQueuedLines, /*thread_count=*/1);
+  const auto recent = std::make_shared<RecentSink>(kMaxRecentWarnings);
+  recent->set_level(spdlog::level::warn);
+  // A stderr that nobody reads holds up the second sink, but not the first.
+  const spdlog::sinks_init_list sinks = {
+      recent, std::make_shared<StderrSink>(*spdlog::thread_pool())};
   spdlog::set_default_logger(std::make_shared<spdlog::async_logger>(
-      "walpost", std::make_shared<StderrSink>(*spdlog::thread_pool()),
-      spdlog::thread_pool(), spdlog::async_overflow_policy::overrun_oldest));
+      "walpost", sinks, spdlog::thread_pool(),
+      spdlog::async_overflow_policy::overrun_oldest));
   spdlog::set_formatter(std::make_unique<LineFormatter>());
   Configure({});
 }
@@ -107,6 +116,22 @@ void ProcessLog::Flush(std::chrono::milliseconds limit) {
     std::this_thread::sleep_for(kPoll);  // also for the line being written
     if (is_empty) return;
   }
+}
+
+std::vector<RecentWarning> ProcessLog::recent_warnings() {
+  std::vector<RecentWarning> warnings;
+  const auto logger = spdlog::default_logger();
+  if (logger == nullptr) return warnings;
+  const auto recent =
+      std::dynamic_pointer_cast<RecentSink>(logger->sinks().front());
+  if (recent == nullptr) return warnings;
+  for (const auto& queued : recent->last_raw()) {
+    const LogLine line = Decode({queued.payload.data(), queued.payload.size()});
+    warnings.push_back(
+        {std::chrono::time_point_cast<std::chrono::microseconds>(queued.time),
+         FromSpdlog(queued.level), WithOwnArguments(line.text)});
+  }
+  return warnings;
 }
 
 bool ProcessLog::Close(std::chrono::milliseconds limit) {

@@ -12,14 +12,17 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "log/log_options.h"
+#include "log/recent_warning.h"
 
 namespace walpost {
 
 class ProcessLog {
  public:
   static constexpr size_t kMaxQueuedLines = 1024;
+  static constexpr size_t kMaxRecentWarnings = 20;
 
   // Starts with text, level info and above.
   ProcessLog();
@@ -38,6 +41,9 @@ class ProcessLog {
 
   // Lines dropped since the start.
   static uint64_t dropped_lines();
+
+  // The latest warnings and errors, the newest last.
+  static std::vector<RecentWarning> recent_warnings();
 
   // Closes the log after a Flush. False: its thread hangs in a write, and the
   // process must exit with _Exit.

@@ -118,8 +118,9 @@ class Client {
 class HttpServerTest : public ::testing::Test {
  protected:
   void Start() {
-    auto server = HttpServer::Create(io_.get_executor(), options_, "1.2.3",
-                                     [this] { return status_; });
+    auto server = HttpServer::Create(
+        io_.get_executor(), options_,
+        {.version = "1.2.3", .status = [this] { return status_; }});
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
@@ -141,14 +142,32 @@ TEST_F(HttpServerTest, AnswersAGet) {
             "HTTP/1.1 200 OK\r\n"
             "Content-Type: text/plain; charset=utf-8\r\n"
             "Cache-Control: no-store\r\n"
+            "Vary: Accept\r\n"
+            "Content-Security-Policy: default-src 'none'; script-src 'self'; "
+            "style-src 'self'; connect-src 'self'; img-src data:; base-uri "
+            "'none'; form-action 'none'; frame-ancestors 'none'\r\n"
+            "Cross-Origin-Resource-Policy: same-origin\r\n"
+            "Referrer-Policy: no-referrer\r\n"
+            "X-Content-Type-Options: nosniff\r\n"
+            "X-Frame-Options: DENY\r\n"
             "Content-Length: 3\r\n\r\n"
             "ok\n");
 }
 
+TEST_F(HttpServerTest, AnswersABrowserWithThePage) {
+  Start();
+  EXPECT_THAT(Connect().Ask("GET / HTTP/1.1\r\nHost: x\r\nAccept: text/html"),
+              AllOf(HasSubstr("Content-Type: text/html; charset=utf-8\r\n"),
+                    HasSubstr("\r\n\r\n<!doctype html>\n")));
+  EXPECT_THAT(Connect().Ask("GET / HTTP/1.1\r\nHost: x"),
+              HasSubstr("\r\n\r\nwalpost 1.2.3\n"));
+}
+
 TEST_F(HttpServerTest, ListensOnIpv6) {
   options_.listen = "[::1]:0";
-  auto server = HttpServer::Create(io_.get_executor(), options_, "1.2.3",
-                                   [this] { return status_; });
+  auto server = HttpServer::Create(
+      io_.get_executor(), options_,
+      {.version = "1.2.3", .status = [this] { return status_; }});
   if (!server.ok()) GTEST_SKIP() << "no IPv6 here: " << server.status();
   Client client(io_, (*server)->port(), "::1");
   EXPECT_THAT(client.Ask("GET /healthz HTTP/1.1\r\nHost: x"),
@@ -393,11 +412,12 @@ TEST_F(HttpServerTest, AsksForNoStatusOnceItIsGone) {
   int most_calls = 0;
   for (int steps = 0; steps < 30; ++steps) {
     int calls = 0;
-    auto server = HttpServer::Create(io_.get_executor(), options_, "1.2.3",
-                                     [this, &calls] {
-                                       ++calls;
-                                       return status_;
-                                     });
+    auto server =
+        HttpServer::Create(io_.get_executor(), options_,
+                           {.version = "1.2.3", .status = [this, &calls] {
+                              ++calls;
+                              return status_;
+                            }});
     ASSERT_TRUE(server.ok()) << server.status();
     Client client(io_, (*server)->port());
     Client other(io_, (*server)->port());
@@ -430,8 +450,9 @@ TEST_F(HttpServerTest, LeavesNothingBehindInALoopThatHasEnded) {
 TEST_F(HttpServerTest, NamesAPortInUseAndTheRemedy) {
   Start();
   options_.listen = fmt::format("127.0.0.1:{}", server_->port());
-  const auto second = HttpServer::Create(io_.get_executor(), options_, "1.2.3",
-                                         [this] { return status_; });
+  const auto second = HttpServer::Create(
+      io_.get_executor(), options_,
+      {.version = "1.2.3", .status = [this] { return status_; }});
   EXPECT_EQ(second.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(std::string(second.status().message()),
             fmt::format("http.listen: cannot listen on 127.0.0.1:{}: Address "
@@ -442,8 +463,9 @@ TEST_F(HttpServerTest, NamesAPortInUseAndTheRemedy) {
 
 TEST_F(HttpServerTest, NamesAnAddressOfAnotherMachine) {
   options_.listen = "192.0.2.1:9187";
-  const auto server = HttpServer::Create(io_.get_executor(), options_, "1.2.3",
-                                         [this] { return status_; });
+  const auto server = HttpServer::Create(
+      io_.get_executor(), options_,
+      {.version = "1.2.3", .status = [this] { return status_; }});
   EXPECT_EQ(server.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(server.status().message()),
               AllOf(StartsWith("http.listen: cannot listen on 192.0.2.1:9187"),

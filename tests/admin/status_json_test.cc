@@ -13,14 +13,26 @@ namespace {
 
 using ::testing::HasSubstr;
 
+std::string JsonOf(const RelayStatus& status) {
+  const WallTime now(std::chrono::milliseconds(1'795'858'812'345));
+  return StatusJson(status, {.version = "1.2.3",
+                             .now = now,
+                             .running = std::chrono::milliseconds(12'500),
+                             .warnings = {{now, LogLevel::kWarn, "a \"b\""}}});
+}
+
 TEST(StatusJsonTest, ShowsEverything) {
-  EXPECT_EQ(StatusJson(SomeStatus(), "1.2.3"), R"({
+  EXPECT_EQ(JsonOf(SomeStatus()), R"({
   "version": "1.2.3",
+  "time": "2026-11-28T09:40:12.345Z",
+  "running_seconds": 12.5,
+  "source": "wal",
   "state": "streaming",
   "ready": true,
   "reason": "",
   "in_state_seconds": 90.0,
   "reason_code": "",
+  "causes": [],
   "stopped_reason_code": null,
   "stopped_position": null,
   "stopped_event_id": null,
@@ -71,6 +83,13 @@ TEST(StatusJsonTest, ShowsEverything) {
   "oldest_in_flight_seconds": 1.25,
   "topics": 7,
   "max_topics": 5000,
+  "records_by_table": {
+    "public.outbox": 71,
+    "public.events": 72
+  },
+  "records_by_topic": {
+    "orders": 73
+  },
   "events": 101,
   "repeats": 2,
   "produced": 99,
@@ -79,6 +98,9 @@ TEST(StatusJsonTest, ShowsEverything) {
   "claim_checks": 18,
   "not_delivered": 4,
   "dead_letters": 15,
+  "dead_letters_by_class": {
+    "topic_illegal": 15
+  },
   "events_left_out": 31,
   "events_parked": 35,
   "transactions": 51,
@@ -99,7 +121,28 @@ TEST(StatusJsonTest, ShowsEverything) {
   "commit_to_acknowledgement_count": 3,
   "commit_to_acknowledgement_sum_seconds": 600.00021,
   "commit_to_acknowledgement_p50_seconds": 0.000141,
-  "commit_to_acknowledgement_p99_seconds": 148.29104
+  "commit_to_acknowledgement_p99_seconds": 148.29104,
+  "commit_to_acknowledgement_buckets": [
+    [
+      0.0001,
+      1
+    ],
+    [
+      0.000141,
+      1
+    ],
+    [
+      148.29104,
+      1
+    ]
+  ],
+  "warnings": [
+    {
+      "time": "2026-11-28T09:40:12.345Z",
+      "level": "warn",
+      "text": "a \"b\""
+    }
+  ]
 }
 )");
 }
@@ -109,7 +152,7 @@ TEST(StatusJsonTest, P8NamesTheEventThatNothingPasses) {
   status.stoppage = BlockedEvent{{Lsn(0x16'B374'D948), 7},
                                  "id-1",
                                  Undeliverable(kReasonTopicIllegal, "x")};
-  EXPECT_THAT(StatusJson(status, "1.2.3"),
+  EXPECT_THAT(JsonOf(status),
               HasSubstr(R"(  "stopped_reason_code": "topic_illegal",
   "stopped_position": "16/B374D948/7",
   "stopped_event_id": "id-1",
@@ -117,7 +160,7 @@ TEST(StatusJsonTest, P8NamesTheEventThatNothingPasses) {
 }
 
 TEST(StatusJsonTest, ShowsNullForWhatIsNotKnown) {
-  const std::string json = StatusJson(RelayStatus(), "1.2.3");
+  const std::string json = JsonOf(RelayStatus());
   EXPECT_THAT(json, HasSubstr("\"retained_wal_bytes\": null,\n"));
   EXPECT_THAT(json, HasSubstr("\"wal_status\": null,\n"));
   for (const char* name : {"received_lsn", "acknowledged_position",
@@ -127,23 +170,48 @@ TEST(StatusJsonTest, ShowsNullForWhatIsNotKnown) {
 }
 
 TEST(StatusJsonTest, AddsUpPolledTables) {
-  EXPECT_THAT(StatusJson(RelayStatus(), "1.2.3"),
-              ::testing::Not(HasSubstr("pending_rows")));
+  EXPECT_THAT(JsonOf(RelayStatus()), ::testing::Not(HasSubstr("pending_rows")));
   RelayStatus status;
   status.polled_tables = {{"public.a", 7, 2, std::chrono::milliseconds(1'500)},
                           {"public.b", 1, 0, std::chrono::milliseconds(500)}};
-  EXPECT_THAT(StatusJson(status, "1.2.3"), HasSubstr(R"(  "pending_rows": 8,
+  EXPECT_THAT(JsonOf(status), HasSubstr(R"(  "pending_rows": 8,
   "failed_rows": 2,
   "oldest_pending_seconds": 1.5,
+  "polled_tables": [
+    {
+      "table": "public.a",
+      "pending_rows": 7,
+      "failed_rows": 2,
+      "oldest_pending_seconds": 1.5,
+      "look_age_seconds": null
+    },
 )"));
 }
 
 TEST(StatusJsonTest, AddsUpWhatWasPruned) {
   RelayStatus status = SomeStatus();
   status.retention = {{"public.a", 7, 2, 4}, {"public.b", 5, 1, 2}};
-  EXPECT_THAT(StatusJson(status, "1.2.3"), HasSubstr(R"(  "pruned_rows": 12,
+  EXPECT_THAT(JsonOf(status), HasSubstr(R"(  "pruned_rows": 12,
   "dropped_partitions": 3,
   "kept_rows": 6,
+  "retention": [
+    {
+      "table": "public.a",
+      "pruned_rows": 7,
+      "dropped_partitions": 2,
+      "kept_rows": 4,
+      "pass_age_seconds": null
+    },
+)"));
+}
+
+TEST(StatusJsonTest, NamesTheCauses) {
+  RelayStatus status = SomeStatus();
+  status.causes = {"kafka", "wal"};
+  EXPECT_THAT(JsonOf(status), HasSubstr(R"(  "causes": [
+    "kafka",
+    "wal"
+  ],
 )"));
 }
 
@@ -152,7 +220,7 @@ TEST(StatusJsonTest, IsJsonWhateverTheReasonHolds) {
   status.state = RelayState::kStuck;
   status.reason = "ERROR: \"x\\y\"\n\tHINT: \x01 größer";
   rapidjson::Document document;
-  document.Parse(StatusJson(status, "1.2.3").c_str());
+  document.Parse(JsonOf(status).c_str());
   ASSERT_FALSE(document.HasParseError());
   EXPECT_EQ(document["reason"].GetString(), status.reason);
   EXPECT_STREQ(document["state"].GetString(), "stuck");

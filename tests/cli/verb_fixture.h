@@ -76,8 +76,9 @@ class VerbFixture : public ::testing::Test {
   void Answer(RelayStatus status) {
     instance_ = std::move(status);
     if (http_ != nullptr) return;
-    auto made = HttpServer::Create(context_.get_executor(), HttpAnywhere(),
-                                   "1.2.3", [this] { return instance_; });
+    auto made = HttpServer::Create(
+        context_.get_executor(), HttpAnywhere(),
+        {.version = "1.2.3", .status = [this] { return instance_; }});
     ASSERT_TRUE(made.ok()) << made.status();
     http_ = *std::move(made);
     Set("http.listen", fmt::format("127.0.0.1:{}", http_->port()));

@@ -65,7 +65,8 @@ def planted(walpost, database, outbox, topics, postgres, secured, authority,
     for relay in made:
         if relay.running():
             said.extend(relay.get(page)[1]
-                        for page in ("/readyz", "/status", "/metrics", "/"))
+                        for page in ("/readyz", "/status", "/metrics", "/",
+                                     "/config"))
             relay.stop()
         said.append(relay.whole_log())
     assert any("debug librdkafka" in text for text in said)

@@ -66,9 +66,10 @@ absl::StatusOr<Findings> FindInstance(const Config& config) {
   }
   boost::asio::io_context io(1);
   const absl::Status listens =
-      HttpServer::Create(io.get_executor(), config.http, "", [] {
-        return RelayStatus();
-      }).status();
+      HttpServer::Create(
+          io.get_executor(), config.http,
+          {.version = "", .status = [] { return RelayStatus(); }})
+          .status();
   if (listens.ok()) return findings;
   std::string_view text(listens.message().data(), listens.message().size());
   if (text.starts_with(kSubject)) text.remove_prefix(kSubject.size());
