@@ -156,6 +156,10 @@ constexpr KeyText kTexts[] = {
     {"kafka.brokers",
      "required for `run`, `check`, `verify`, `recover`, `replay`", Reload::kNo,
      "host:port, …"},
+    {"kafka.token_command", "`[]` (none)", Reload::kNo,
+     "a program and its arguments, a list of words, run without a shell "
+     "before the last token expires; it prints a token for `sasl.mechanism: "
+     "OAUTHBEARER` ([security.md](security.md#tokens-from-a-program))"},
     {"kafka.max_topics", "", Reload::kNo,
      "topics that a producer sends to before an event for a further one "
      "cannot be delivered (`too_many_topics`). The log warns at 80 %. What "

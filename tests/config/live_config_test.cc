@@ -52,13 +52,14 @@ TEST(LiveConfigTest, NamesWhatNeedsARestartEachTime) {
     const LiveConfig::Changes changes = live.TakeUp(
         Parse("{postgres: {conninfo: 'host=other password=one', slot: two,"
               " password_command: [x]},"
-              " kafka: {properties: {linger.ms: 2, sasl.password: new}},"
+              " kafka: {token_command: [x],"
+              "  properties: {linger.ms: 2, sasl.password: new}},"
               " outbox: {tables: [{name: a.b}, {name: a.c}]}}"));
     EXPECT_THAT(changes.taken_up, IsEmpty());
     EXPECT_THAT(
         changes.need_restart,
         ElementsAre("postgres.conninfo", "postgres.password_command",
-                    "kafka.properties.linger.ms",
+                    "kafka.token_command", "kafka.properties.linger.ms",
                     "kafka.properties.sasl.password", "kafka.properties.a",
                     "outbox.tables[1].name", "postgres.slot"));
   }

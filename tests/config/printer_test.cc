@@ -73,6 +73,8 @@ value:
   format: raw
 kafka:
   brokers: ""
+  token_command:
+    []
   max_topics: 5000
   properties:
     {}

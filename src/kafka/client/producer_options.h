@@ -17,6 +17,9 @@ struct ProducerOptions {
   // guarantee of delivery depends on are rejected (producer_properties.h). Read
   // again for each new client.
   std::vector<std::pair<std::string, ReloadableText>> properties;
+  // A program that prints an OAUTHBEARER token, and its arguments
+  // (token_refresher.h). Empty: none.
+  std::vector<std::string> token_command = {};
   std::string client_id = "walpost";
   // Maximum records in flight: the acknowledgement window.
   size_t max_records = 2'000;
