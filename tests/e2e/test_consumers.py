@@ -171,7 +171,7 @@ def test_p5_the_effects_of_an_example_happen_once(
     wait_until(lambda: topic in reader.topics(topic), "the topic")
     _abort_a_transaction(kafka, topic)
     consumers = [consume(command, topic) for _ in range(2)]
-    wait_until(lambda: _totals(billing), "the consumers to be at work", 60)
+    wait_until(lambda: _totals(billing), "the consumers to be at work", 120)
     relay.kill()
     for consumer in consumers:
         assert consumer.running(), consumer.log()
@@ -206,7 +206,7 @@ def test_a_consumer_stops_before_what_is_not_an_order(
     outbox.insert("order", "customer-1", '"not an order"')
     database.wait_confirmed(database.name)
     consumer = consume(command, topics + "order")
-    assert consumer.wait(60) == 1
+    assert consumer.wait(120) == 1
     assert f"{topics}order-" in consumer.log()
     assert " at offset 1 is not an order" in consumer.log()
     claimed = {row[0] for row in billing.execute(
@@ -226,7 +226,7 @@ def test_spring_tries_a_record_again_and_skips_none(
     outbox.insert("order", "customer-1", '{"amount": 2}')
     database.wait_confirmed(database.name)
     consumer = consume(command, topics + "order")
-    wait_until(lambda: _totals(billing), "the first", 60)
+    wait_until(lambda: _totals(billing), "the first", 120)
     time.sleep(15)  # longer than ten attempts
     assert consumer.running()
     assert _totals(billing) == {"customer-1": (1, 1)}
