@@ -158,6 +158,7 @@ function showMeters(status) {
     set(bar, "aria-valuenow", Math.min(value, most));
     set(bar, "aria-valuemax", most);
     set(bar, "aria-valuetext", words);
+    bar.firstChild.hidden = !value;
     bar.firstChild.style.width = `${most > 0 ? Math.min(100, 100 * value / most) : 0}%`;
     write(foot, note);
     foot.hidden = !note;
