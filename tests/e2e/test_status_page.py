@@ -183,6 +183,8 @@ def test_with_a_gap(walpost, database, kafka, topics, outbox, visit):
     page = visit(relay)
     _shows(page, "stuck")
     assert _remedies(page)[0] == "WalpostGap"
+    page.wait_text("Nothing has been read", "#positions-note")
+    assert "Kept by Postgres" not in page.text("#ruler")
     assert "slot_missing: find out who dropped the slot" in page.text(".remedy")
     assert f"-c {relay.config_path} --dry-run" in page.text(".remedy")
     _look_at(page, "gap")
