@@ -36,6 +36,9 @@ void ProtectBrowser(http::fields& fields) {
   fields.set("X-Frame-Options", "DENY");
 }
 
+// Between two looks at a page that a client awaits.
+constexpr std::chrono::milliseconds kAskAgainAfter{25};
+
 bool IsGetOrHead(http::verb method) {
   return method == http::verb::get || method == http::verb::head;
 }
@@ -83,6 +86,7 @@ HttpSession::HttpSession(asio::ip::tcp::socket socket,
       pages_(std::move(pages)),
       on_end_(std::move(on_end)),
       stream_(std::move(socket)),
+      again_(stream_.get_executor()),
       buffer_(options.max_request_bytes) {}
 
 HttpSession::~HttpSession() { on_end_(); }
@@ -90,6 +94,7 @@ HttpSession::~HttpSession() { on_end_(); }
 void HttpSession::Close() {
   closed_ = true;
   stream_.close();
+  again_.cancel();
 }
 
 void HttpSession::Read() {
@@ -120,11 +125,24 @@ void HttpSession::OnRead(beast::error_code error) {
   if (refusal) {
     Write(*std::move(refusal));
   } else {
-    const beast::string_view target = request.target();
-    const beast::string_view accept = request[http::field::accept];
-    Write(pages_->Get({target.data(), target.size()},
-                      {accept.data(), accept.size()}));
+    is_answering_ = true;
+    waiting_since_ = std::chrono::steady_clock::now();
+    Show();
   }
+}
+
+void HttpSession::Show() {
+  if (closed_) return;
+  const auto& request = parser_->get();
+  const beast::string_view target = request.target();
+  const beast::string_view accept = request[http::field::accept];
+  Page page = pages_->Get({target.data(), target.size()},
+                          {accept.data(), accept.size()});
+  const auto waited = std::chrono::steady_clock::now() - waiting_since_;
+  if (waited >= page.is_awaited_for) return Write(std::move(page));
+  again_.expires_after(kAskAgainAfter);
+  again_.async_wait(
+      [self = shared_from_this()](beast::error_code) { self->Show(); });
 }
 
 void HttpSession::Write(Page page) {

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/error.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
@@ -51,6 +52,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
  private:
   void Read();
   void OnRead(boost::beast::error_code error);
+  // Shows the page that was asked for; one that is awaited, when it is there.
+  void Show();
   void Write(Page page);
   void OnWritten(boost::beast::error_code error);
   void Discard();
@@ -63,6 +66,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   MonotonicTime waiting_since_{};
 
   boost::beast::tcp_stream stream_;
+  boost::asio::steady_timer again_;
   boost::beast::flat_buffer buffer_;
   // For the current request. A parser reads one.
   std::optional<

@@ -1,9 +1,11 @@
 #include "admin/pages.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "absl/strings/str_replace.h"
+#include "admin/lsn_wait.h"
 #include "admin/metrics_page.h"
 #include "admin/status_json.h"
 #include "base/own_arguments.h"
@@ -16,6 +18,8 @@ namespace {
 
 namespace http = boost::beast::http;
 
+// The time for which a status is shown to those that wait.
+constexpr std::chrono::milliseconds kRecent{20};
 constexpr char kHtml[] = "text/html; charset=utf-8";
 
 // What the status page consists of, besides /.
@@ -51,6 +55,7 @@ Page IndexPage(std::string_view version) {
               "/readyz    does it deliver, and if not, why?\n"
               "/metrics   for Prometheus\n"
               "/status    everything, as JSON\n"
+              "/wait      has an LSN been acknowledged?\n"
               "/config    the configuration in effect, without secrets\n"
               "/runbook   what to do\n"
               "/          in a browser: all of this as a page\n",
@@ -84,6 +89,9 @@ Page Pages::Get(std::string_view target, std::string_view accept) const {
                                 sources_.version)};
   }
   if (path == "/status") return Status();
+  if (path == "/wait") {
+    return Wait(target.substr(std::min(path.size() + 1, target.size())));
+  }
   if (path == "/config" && sources_.config) return {.body = sources_.config()};
   if (path == "/runbook") return RunbookPage();
   if (path == "/" && IsFromBrowser(accept)) {
@@ -97,6 +105,25 @@ Page Pages::Get(std::string_view target, std::string_view accept) const {
   }
   return {.status = http::status::not_found,
           .body = "no such page; / lists what there is\n"};
+}
+
+Page Pages::Wait(std::string_view query) const {
+  const absl::StatusOr<LsnWait> wait = ParseLsnWait(query);
+  const MonotonicTime now = MonotonicTime::clock::now();
+  if (wait.ok() && (!recent_ || now - recent_at_ >= kRecent)) {
+    recent_ = sources_.status();
+    recent_at_ = now;
+  }
+  const absl::Status answer =
+      wait.ok() ? Answer(*wait, *recent_) : wait.status();
+  if (answer.ok()) return {.body = "acknowledged\n"};
+  Page page{.body = WithOwnArguments(std::string(answer.message())) + "\n"};
+  page.status = http::status::bad_request;
+  if (absl::IsUnavailable(answer)) {
+    page.status = http::status::service_unavailable;
+    page.is_awaited_for = wait->timeout;
+  }
+  return page;
 }
 
 Page Pages::Status() const {

@@ -4,6 +4,7 @@
 //   /readyz    200 or 503, one line with state and reason: does it deliver?
 //   /metrics   for Prometheus (metrics_page.h)
 //   /status    the same as JSON, for people (status_json.h)
+//   /wait      200 once an LSN is acknowledged (lsn_wait.h)
 //   /config    the configuration in effect, secrets hidden
 //   /runbook   docs/runbook.md, with the arguments of this process
 //   /          for browsers the status page (status_page/), which asks for
@@ -11,7 +12,9 @@
 #pragma once
 
 #include <boost/beast/http/status.hpp>
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +30,8 @@ struct Page {
   boost::beast::http::status status = boost::beast::http::status::ok;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
+  // The client waits as long for a better answer: to be asked for again.
+  std::chrono::milliseconds is_awaited_for{0};
 };
 
 // Each function is called again for each page that shows what it returns.
@@ -50,9 +55,13 @@ class Pages {
 
  private:
   Page Status() const;
+  Page Wait(std::string_view query) const;
 
   PageSources sources_;
   MonotonicTime begun_at_;
+  // For all that wait: they ask again and again.
+  mutable std::optional<RelayStatus> recent_;
+  mutable MonotonicTime recent_at_;
 };
 
 }  // namespace walpost

@@ -112,6 +112,7 @@ int RunCommandLine(int argc, const char* const* argv) {
   AddParked(app, exit_code);
   AddPrune(app, exit_code);
   AddConfig(app, exit_code);
+  AddWait(app, exit_code);
   AddVersion(app, exit_code);
   AddMan(app, exit_code);
   AddCompletion(app, exit_code);

@@ -65,6 +65,8 @@ struct RelayStatus {
   uint64_t numbering = 0;  // that ordinals count in (outbox/numbering.h)
   int server_version = 0;  // such as 170002
 
+  Lsn slot_birth;  // the slot sends what was committed from there on
+
   // The server's last report, over the stream or beside it.
   Lsn server_wal_end;
   Lsn received;   // everything before it has been handed to the producer

@@ -24,7 +24,7 @@ constexpr std::chrono::milliseconds kLookInterval{50};
 asio::awaitable<absl::Status> AcknowledgedGate::Connect(ServerOptions server) {
   ConnectionOptions options;
   options.server = std::move(server);
-  options.application_name = SessionName(slot_, "prune");
+  options.application_name = SessionName(slot_, task_);
   WALPOST_CO_ASSIGN_OR_RETURN(connection_, co_await Connection::Connect(
                                                timer_.get_executor(), options));
   co_return absl::OkStatus();
@@ -38,8 +38,8 @@ AcknowledgedGate::TakeMark() {
       "pg_current_wal_insert_lsn()";
   // The walsender sends only flushed WAL. A commit flushes everything before
   // it, so that an idle database does not keep us waiting for its last bytes.
-  const std::string flush =
-      "SELECT pg_logical_emit_message(true, 'walpost.prune', '')";
+  const std::string flush = fmt::format(
+      "SELECT pg_logical_emit_message(true, 'walpost.{}', '')", task_);
   connection_->set_deadline(Clock::now() + kGateLimit);
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
                               co_await connection_->Execute(look));

@@ -27,7 +27,7 @@
 // The slot confirms the rows that it was given to send. SlotProof
 // (slot_proof.h) says which rows those are.
 //
-// Owned by the Pruner; has its own connection.
+// Owned by whoever waits; has its own connection.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -51,8 +51,10 @@ class AcknowledgedGate {
     std::string oldest_running;  // xid8
   };
 
-  AcknowledgedGate(boost::asio::any_io_executor executor, std::string slot)
-      : slot_(std::move(slot)), timer_(executor) {}
+  // `task` names its session.
+  AcknowledgedGate(boost::asio::any_io_executor executor, std::string slot,
+                   std::string task)
+      : slot_(std::move(slot)), task_(std::move(task)), timer_(executor) {}
 
   boost::asio::awaitable<absl::Status> Connect(ServerOptions server);
 
@@ -72,6 +74,7 @@ class AcknowledgedGate {
   boost::asio::awaitable<absl::StatusOr<Lsn>> Confirmed();
 
   std::string slot_;
+  std::string task_;
   boost::asio::steady_timer timer_;
   std::unique_ptr<Connection> connection_;
   bool stopped_ = false;

@@ -31,7 +31,7 @@ constexpr std::chrono::milliseconds kLockInterval{100};
 Pruner::Pruner(asio::any_io_executor executor, Options options)
     : executor_(executor),
       options_(std::move(options)),
-      gate_(executor, options_.postgres.slot),
+      gate_(executor, options_.postgres.slot, "prune"),
       proof_(options_.postgres, options_.tables, options_.load_checkpoint) {}
 
 void Pruner::Stop() {

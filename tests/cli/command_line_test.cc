@@ -73,6 +73,10 @@ TEST_F(CommandLineTest, WhatCannotBeMeantIsRefusedAndTouchesNothing) {
        "--ids /nowhere/x: the file cannot be read"},
       {"replay --from-table --ids /dev/null",
        "--ids /dev/null: the file has no id; write one per line"},
+      {"wait", "wait: for what? --lsn LSN"},
+      {"wait --lsn x", "--lsn: 'x' is not an LSN"},
+      {"wait --lsn 0/1 --timeout soon", "--timeout: "},
+      {"wait --lsn 0/1 --event 7", "excludes"},
       {"prune", "the age is missing: set --older-than 7d"},
       {"prune --older-than soon", "--older-than: "},
       {"prune --older-than 7d --pause soon", "--pause: "},
@@ -193,7 +197,7 @@ TEST_F(CommandLineTest, TheFirstWordIsAVerb) {
       {{},
        "walpost: which verb? One of run, check, init, status, tail, "
        "verify, replay, recover, pause, resume, skip, dead-letter, "
-       "dead-letters, parked, prune, config, version, man, completion; see "
+       "dead-letters, parked, prune, config, wait, version, man, completion; see "
        "walpost --help\n"},
       {{"-c"},
        "walpost: -c: options come after the verb, as in walpost run -c "

@@ -118,6 +118,11 @@ def _prune(make, database, _):
     return _says(ran, not _count(database))
 
 
+def _wait(make, database, outbox):
+    event = outbox.insert("order", "order-3")
+    return _says(make().verb("wait", "--event", event))
+
+
 def _tail(make, database, outbox):
     relay = make()
     tail = relay.spawn("tail", "--count", "1")
@@ -167,6 +172,7 @@ def _poll_with_cursor(make, database, _):
 
 _RUN = "walpost run, check, tail and replay"
 _RETENTION = "walpost prune, and run with retention.keep"
+_WAIT = "walpost wait --event"
 _READ = "walpost verify, and replay --from-table"
 _VERBS = {
     "run": (_run, _RUN),
@@ -179,6 +185,7 @@ _VERBS = {
     "run with retention": (_run_with_retention, _RUN, _RETENTION),
     "prune": (_prune, _RETENTION),
     "verify": (_verb("verify"), _READ),
+    "wait": (_wait, _WAIT),
     "replay --from-table": (_verb("replay", "--from-table", "--order-by",
                                   "place"), _READ),
     "recover": (_recover, "walpost recover"),
@@ -219,13 +226,15 @@ def _prepare(administrator, verb, database, outbox):
         return
     made = administrator.verb("init")
     assert made.returncode == 0, made.stdout + made.stderr
-    if verb in ("verify", "prune", "replay", "recover"):
+    if verb in ("verify", "prune", "replay", "recover", "wait"):
         database.execute("delete from outbox")
         administrator.run()
         outbox.insert("order", "order-2")
         database.wait_confirmed(database.name)
     if verb in ("replay", "recover"):
         assert administrator.stop() == 0
+    if verb == "wait":
+        put_on_record(database, database.name, born_at=LONG_AGO)
     if verb == "run with retention":
         database.execute("delete from outbox")
         put_on_record(database, database.name, born_at=LONG_AGO)

@@ -48,7 +48,7 @@ class AcknowledgedGateTest : public ::testing::Test {
 
   boost::asio::io_context context_;
   FakePostgres server_{context_};
-  AcknowledgedGate gate_{context_.get_executor(), "orders"};
+  AcknowledgedGate gate_{context_.get_executor(), "orders", "prune"};
 };
 
 // Else the LSN could lie before a commit that the snapshot sees.

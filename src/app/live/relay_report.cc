@@ -127,6 +127,7 @@ RelayStatus Relay::Status() const {
     status.system_identifier = snapshot_.system_identifier();
   }
   status.timeline = continuity_.timeline();
+  status.slot_birth = continuity_.birth();
   status.numbering = numbering_;
   status.server_version = source_.server_version();
   status.server_wal_end = server_wal_end();

@@ -1,0 +1,72 @@
+// SentWait: waits until what has been committed is in Kafka.
+//
+// For whoever wants to know it of one LSN or one event: a deployment, a test, a
+// reader of its own writes. It has the proofs of retention: the slot's
+// confirmation (acknowledged_gate.h), and that the row came through the slot
+// (slot_proof.h); or what a poller has noted in the row or in its cursor.
+//
+// "In Kafka" includes what was set aside by a decision that is on record:
+// skipped, parked, or a dead letter.
+//
+// One wait; then it is destroyed.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/lsn.h"
+#include "base/time.h"
+#include "postgres/connect/connection.h"
+#include "retention/acknowledged_gate.h"
+#include "retention/pruner.h"
+
+namespace walpost {
+
+class SentWait {
+ public:
+  // Of the options of a pass, postgres, tables, origin, proof, cursor_table and
+  // load_checkpoint are used.
+  SentWait(boost::asio::any_io_executor executor, Pruner::Options options);
+
+  // Everything that was committed before the LSN. kUnavailable: not until
+  // `deadline`, or Postgres. kInvalidArgument: the LSN is not of this slot.
+  // kFailedPrecondition: an operator must act; names the remedy.
+  boost::asio::awaitable<absl::Status> ForLsn(Lsn lsn, MonotonicTime deadline);
+
+  // The event of the row with this id. kNotFound: no table has the row, and
+  // none has had it since the call. The others as above; kFailedPrecondition,
+  // too, if nothing proves that the row was sent.
+  boost::asio::awaitable<absl::Status> ForEvent(std::string id,
+                                                MonotonicTime deadline);
+
+ private:
+  // A row as one look has found it.
+  struct Row {
+    size_t table = 0;      // its index in options_.tables
+    bool is_sent = false;  // by the table's proof; with kSlot: came through it
+    std::string failure;   // why a poller has given it up; or empty
+  };
+  boost::asio::awaitable<absl::Status> Connect();
+  boost::asio::awaitable<absl::StatusOr<std::optional<Row>>> FindRow(
+      std::string id);
+  // Condition of the rows of a table, or of its partition, that were sent; with
+  // the table as `o`.
+  boost::asio::awaitable<absl::StatusOr<std::string>> SentSql(
+      size_t table, OutboxShape::Leaf leaf);
+  boost::asio::awaitable<absl::Status> WaitForSlot(std::string id,
+                                                   MonotonicTime deadline);
+  boost::asio::awaitable<void> Pause();
+
+  boost::asio::any_io_executor executor_;
+  Pruner::Options options_;
+  AcknowledgedGate gate_;
+  SlotProof proof_;
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace walpost
