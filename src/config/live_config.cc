@@ -35,6 +35,7 @@ void Collect(const YAML::Node& node, const std::string& path, Leaves& leaves) {
 Leaves LeavesOf(Config config) {
   config.postgres.server = {};
   config.kafka.properties.clear();
+  config.kafka.token_command.clear();
   config.log = {};
   Leaves leaves;
   Collect(YAML::Load(PrintConfig(config)), "", leaves);
@@ -89,6 +90,9 @@ LiveConfig::Changes LiveConfig::TakeUp(const Config& fresh) {
   if (fresh.postgres.server.password_command !=
       config_.postgres.server.password_command) {
     changes.need_restart.push_back("postgres.password_command");
+  }
+  if (fresh.kafka.token_command != config_.kafka.token_command) {
+    changes.need_restart.push_back("kafka.token_command");
   }
   TakeUpProperties(fresh, changes);
   Leaves before = LeavesOf(config_);

@@ -74,7 +74,7 @@ bool MayHoldSecret(const std::string& override) {
     return IsSecretProperty(key.substr(kProperty.size()));
   }
   return key == "postgres" || key == "kafka" || key == "kafka.properties" ||
-         key == "postgres.password_command";
+         key == "postgres.password_command" || key == "kafka.token_command";
 }
 
 }  // namespace walpost

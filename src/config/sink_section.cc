@@ -17,6 +17,10 @@ void ReadKafka(Section section, ProducerOptions& kafka) {
   section.ReadTextOrList("brokers", kafka.brokers);
   const absl::Status brokers = CheckBrokerList(kafka.brokers);
   if (!brokers.ok()) section.Fail("brokers", std::string(brokers.message()));
+  section.ReadCommand("token_command", kafka.token_command);
+  if (!kafka.token_command.empty() && kafka.token_command.front().empty()) {
+    section.Fail("token_command", "its first word, the program, is empty");
+  }
   section.ReadCount("max_topics", kafka.max_topics, 1, kMaxTopics);
   section.ReadProperties("properties", kafka.properties);
   for (const auto& [name, value] : kafka.properties) {

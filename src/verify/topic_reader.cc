@@ -82,16 +82,12 @@ absl::StatusOr<std::unique_ptr<TopicReader>> TopicReader::Connect(
     }
   }
   rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG);
-  rd_kafka_t* client =
-      rd_kafka_new(RD_KAFKA_CONSUMER, conf, reason, sizeof(reason));
-  if (client == nullptr) {
-    rd_kafka_conf_destroy(conf);
-    return absl::InvalidArgumentError(
-        fmt::format("kafka.properties: {}", reason));
-  }
-  rd_kafka_poll_set_consumer(client);
-  rd_kafka_set_log_queue(client, nullptr);
-  return std::unique_ptr<TopicReader>(new TopicReader(client, options));
+  const absl::StatusOr<rd_kafka_t*> client = options.create(conf);
+  if (!client.ok())
+    return absl::InvalidArgumentError(client.status().message());
+  rd_kafka_poll_set_consumer(*client);
+  rd_kafka_set_log_queue(*client, nullptr);
+  return std::unique_ptr<TopicReader>(new TopicReader(*client, options));
 }
 
 absl::StatusOr<std::set<std::string>> TopicReader::FindTopics(

@@ -35,6 +35,9 @@ struct TopicReaderOptions {
   // Why a request failed, for a client whose main queue nobody serves: verify
   // has no code of kafka/ for it.
   std::function<std::string(rd_kafka_t*, rd_kafka_resp_err_t)> explain;
+  // Creates a client that logs in; takes the configuration, which it owns in
+  // any case. As `explain`.
+  std::function<absl::StatusOr<rd_kafka_t*>(rd_kafka_conf_t*)> create = {};
   enum class Isolation {
     kCommitted,
     // Records of open and aborted transactions, too: proves nothing about rows.

@@ -52,13 +52,14 @@ TEST(LiveConfigTest, NamesWhatNeedsARestartEachTime) {
     const LiveConfig::Changes changes = live.TakeUp(
         Parse("{postgres: {conninfo: 'host=other password=one', slot: two,"
               " password_command: [x]},"
-              " kafka: {properties: {linger.ms: 2, sasl.password: new}},"
+              " kafka: {token_command: [x],"
+              "  properties: {linger.ms: 2, sasl.password: new}},"
               " outbox: {tables: [{name: a.b}, {name: a.c}]}}"));
     EXPECT_THAT(changes.taken_up, IsEmpty());
     EXPECT_THAT(
         changes.need_restart,
         ElementsAre("postgres.conninfo", "postgres.password_command",
-                    "kafka.properties.linger.ms",
+                    "kafka.token_command", "kafka.properties.linger.ms",
                     "kafka.properties.sasl.password", "kafka.properties.a",
                     "outbox.tables[1].name", "postgres.slot"));
   }
@@ -73,6 +74,32 @@ TEST(LiveConfigTest, WhatWasTakenUpIsNoChangeTheNextTime) {
   const LiveConfig::Changes again = live.TakeUp(fresh);
   EXPECT_THAT(again.taken_up, IsEmpty());
   EXPECT_THAT(again.need_restart, IsEmpty());
+}
+
+TEST(LiveConfigTest, NewContentsOfAReferenceAreTold) {
+  std::string secret = "one";
+  Environment environment;
+  environment.file = [&secret](const std::string&) { return secret; };
+  const auto load = [&environment] {
+    return *ParseConfig(
+        "{postgres: {conninfo: 'password=${file:/a}'},"
+        " kafka: {properties: {sasl.password: '${file:/b}'}}}",
+        "walpost.yaml", {}, environment);
+  };
+  LiveConfig live(load());
+  EXPECT_THAT(live.TakeUp(load()).taken_up, IsEmpty());
+  secret = "two";
+  for (const bool is_first : {true, false}) {
+    const LiveConfig::Changes changes = live.TakeUp(load());
+    EXPECT_THAT(changes.need_restart, IsEmpty());
+    if (is_first) {
+      EXPECT_THAT(changes.taken_up,
+                  ElementsAre("postgres.conninfo (new contents)",
+                              "kafka.properties.sasl.password (new contents)"));
+    } else {
+      EXPECT_THAT(changes.taken_up, IsEmpty());
+    }
+  }
 }
 
 TEST(LiveConfigTest, ReferencesAreComparedByTheirNames) {

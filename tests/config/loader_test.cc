@@ -303,6 +303,9 @@ const Row kRows[] = {
      [](const Config& c) { return c.kafka.brokers; }},
     {"kafka.brokers", "", "{kafka: {brokers: [a:1, 'b:2']}}", "a:1,b:2",
      [](const Config& c) { return c.kafka.brokers; }},
+    {"kafka.token_command", "", "{kafka: {token_command: [sign, it]}}",
+     "sign;it;",
+     [](const Config& c) { return Text(c.kafka.token_command); }},
     {"kafka.max_topics", "5000", "{kafka: {max_topics: 7}}", "7",
      [](const Config& c) { return Text(c.kafka.max_topics); }},
     {"kafka.properties", "", "{kafka: {properties: {linger.ms: 5, a: ''}}}",
@@ -387,6 +390,8 @@ const Row kRows[] = {
      [](const Config& c) { return Text(c.retention.partitions_ahead); }},
     {"http.listen", "", "{http: {listen: '0.0.0.0:9090'}}", "0.0.0.0:9090",
      [](const Config& c) { return c.http.listen; }},
+    {"log.keys", "false", "{log: {keys: true}}", "true",
+     [](const Config& c) { return Text(c.log.keys); }},
     {"log.level", "1", "{log: {level: debug}}", "0",
      [](const Config& c) {
        return std::to_string(static_cast<int>(c.log.level));

@@ -113,6 +113,7 @@ TEST(OverridesTest, SomeMayHoldSecrets) {
            "postgres.conninfo='host=a password=x'",
            "postgres={conninfo: password=x}",
            "postgres.password_command=[show, x]",
+           "kafka.token_command=[show, x]",
            "kafka={properties: {sasl.password: x}}",
            "kafka.properties={sasl.password: x}",
            "kafka.properties.sasl.password=x",

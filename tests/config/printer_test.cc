@@ -73,6 +73,8 @@ value:
   format: raw
 kafka:
   brokers: ""
+  token_command:
+    []
   max_topics: 5000
   properties:
     {}
@@ -131,6 +133,7 @@ http:
 log:
   level: info
   format: text
+  keys: false
 )");
 }
 

@@ -256,6 +256,27 @@ KEYS = [
             config={"http": {"listen": "127.0.0.1:99999"}}),
     Mistake("no brokers", "run", USAGE, ("kafka.brokers", "127.0.0.1:9092"),
             config={"kafka": {"brokers": ""}}),
+    Mistake("a token command as one text", "run", USAGE,
+            ("kafka.token_command", "a list is expected"),
+            config={"kafka": {"token_command": "aws_msk_get_auth_token"}}),
+    Mistake("a token command without a program", "run", USAGE,
+            ("kafka.token_command", "its first word, the program, is empty"),
+            config={"kafka": {"token_command": [""]}}),
+    Mistake("a token command without SASL", "run", USAGE,
+            ("kafka.token_command", "set security.protocol to SASL_SSL"),
+            config={"kafka": {"token_command": ["sign"]}}),
+    Mistake("a token command beside a password", "run", USAGE,
+            ("'sasl.password'", "kafka.token_command", "remove one of them"),
+            ("s3cr3t",), config={"kafka": {
+                "token_command": ["sign"], "properties": {
+                    "security.protocol": "SASL_SSL",
+                    "sasl.password": "s3cr3t"}}}),
+    Mistake("a token command beside another mechanism", "check --offline", FOUND,
+            ("sasl.mechanism is SCRAM-SHA-512", "remove one of them"),
+            config={"kafka": {
+                "token_command": ["sign"], "properties": {
+                    "security.protocol": "SASL_SSL",
+                    "sasl.mechanism": "SCRAM-SHA-512"}}}),
     Mistake("no conninfo", "run", USAGE, ("postgres.conninfo", "dbname"),
             config={"postgres": {"conninfo": ""}}),
     Mistake("a mistyped word in conninfo", "run", USAGE,

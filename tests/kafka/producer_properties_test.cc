@@ -136,6 +136,42 @@ TEST(ProducerPropertiesTest, SaslNeedsAMechanismAndOAuthASourceOfTokens) {
   }
 }
 
+TEST(ProducerPropertiesTest, ATokenCommandIsTheOnlyLogin) {
+  const struct {
+    Properties properties;
+    const char* says;  // nullptr: nothing
+  } kRows[] = {
+      {{{"security.protocol", "SASL_SSL"}}, nullptr},
+      {{{"security.protocol", "sasl_plaintext"}}, nullptr},
+      {{{"security.protocol", "SASL_SSL"}, {"sasl.mechanism", "OAUTHBEARER"}},
+       nullptr},
+      {{}, "set security.protocol to SASL_SSL"},
+      {{{"security.protocol", "SSL"}}, "set security.protocol to SASL_SSL"},
+      {{{"security.protocol", "SASL_SSL"}, {"sasl.mechanisms", "PLAIN"}},
+       "sasl.mechanism is PLAIN"},
+      {{{"security.protocol", "SASL_SSL"}, {"sasl.username", "u"}},
+       "'sasl.username' is of another login"},
+      {{{"security.protocol", "SASL_SSL"}, {"sasl.password", "s3cr3t"}},
+       "'sasl.password' is of another login"},
+      {{{"security.protocol", "SASL_SSL"}, {"sasl.oauthbearer.method", "oidc"}},
+       "'sasl.oauthbearer.method' is of another login"},
+      {{{"security.protocol", "SASL_SSL"},
+        {"enable.sasl.oauthbearer.unsecure.jwt", "true"}},
+       "is of another login"},
+  };
+  for (const auto& row : kRows) {
+    ProducerOptions options;
+    options.brokers = "b1:9092";
+    options.token_command = {"sign"};
+    options.properties = row.properties;
+    const absl::Status status = MakeProducerConf(options).status();
+    EXPECT_EQ(status.ok(), row.says == nullptr) << status;
+    if (row.says == nullptr) continue;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(row.says));
+    EXPECT_THAT(std::string(status.message()), Not(HasSubstr("s3cr3t")));
+  }
+}
+
 TEST(ProducerPropertiesTest, AnAliasWinsAsWell) {
   EXPECT_EQ(Get(Make({{"queue.buffering.max.ms", "25"}}), "linger.ms"), "25");
   EXPECT_EQ(Get(Make({{"compression.codec", "gzip"}}), "compression.type"),

@@ -346,6 +346,25 @@ class LinksTest(unittest.TestCase):
                         self.assertIn(anchor, anchors(target))
         self.assertGreater(links, 150)
 
+    def test_a_page_that_something_names_is_there(self):
+        """Hints of the program, annotations of alerts, comments."""
+        root = SOURCE.parent
+        named = 0
+        for folder in ("src", "sql", "proto", "monitoring", "deploy", "docker",
+                       "scripts", "tests", "bench"):
+            for file in sorted((root / folder).rglob("*")):
+                if not file.is_file() or file.suffix in (".svg", ".csv"):
+                    continue
+                for page, _, anchor in re.findall(
+                        r"\bdocs/([\w-]+\.md)(#([\w-]+))?",
+                        file.read_text(errors="replace")):
+                    named += 1
+                    with self.subTest(file=file, page=page, anchor=anchor):
+                        self.assertTrue((root / "docs" / page).exists())
+                        if anchor:
+                            self.assertIn(anchor, anchors(root / "docs" / page))
+        self.assertGreater(named, 100)
+
 
 class FindingIdsTest(unittest.TestCase):
     """docs/checks.md has every id of `walpost check`, and no other."""

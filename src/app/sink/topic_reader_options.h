@@ -3,8 +3,10 @@
 
 #include <chrono>
 
+#include "base/status_macros.h"
 #include "config/config.h"
 #include "kafka/client/connection_diagnosis.h"
+#include "kafka/client/new_client.h"
 #include "kafka/topics/topic_settings.h"
 #include "verify/topic_reader.h"
 
@@ -15,6 +17,14 @@ inline TopicReaderOptions TopicReaderOptionsOf(const Config& config) {
   constexpr std::chrono::seconds kUntilAborted{15};
   TopicReaderOptions options{config.kafka.brokers, config.kafka.properties,
                              &WhyUnreached};
+  options.create = [command = config.kafka.token_command](
+                       rd_kafka_conf_t* conf) -> absl::StatusOr<rd_kafka_t*> {
+    WALPOST_ASSIGN_OR_RETURN(
+        rd_kafka_t * client,
+        NewKafkaClient(RD_KAFKA_CONSUMER, KafkaConf(conf), command));
+    AwaitToken(client);
+    return client;
+  };
   options.transaction_limit = config.transactions.timeout + kUntilAborted;
   const auto describe = [](rd_kafka_ResourceType_t type) {
     return [type](rd_kafka_t* client, const std::string& name) {

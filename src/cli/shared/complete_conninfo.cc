@@ -7,8 +7,8 @@
 
 #include "base/status_macros.h"
 #include "cli/shared/run_to_end.h"
+#include "loop/secret_command.h"
 #include "postgres/connect/conninfo_keywords.h"
-#include "postgres/connect/password_command.h"
 
 namespace walpost {
 namespace {
@@ -17,8 +17,9 @@ absl::StatusOr<std::string> Complete(const ServerOptions& server) {
   WALPOST_ASSIGN_OR_RETURN(const std::string conninfo, server.conninfo.Read());
   if (server.password_command.empty()) return conninfo;
   boost::asio::io_context io(1);
-  const absl::StatusOr<std::string> password = RunToEnd(
-      io, RunPasswordCommand(io.get_executor(), server.password_command));
+  const absl::StatusOr<std::string> password =
+      RunToEnd(io, RunSecretCommand(io.get_executor(), kPasswordCommand,
+                                    server.password_command));
   if (!password.ok()) return password.status();
   const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> parsed(
       PQconninfoParse(conninfo.c_str(), nullptr), &PQconninfoFree);

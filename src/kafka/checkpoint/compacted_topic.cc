@@ -9,6 +9,7 @@
 #include "fmt/format.h"
 #include "kafka/client/connection_diagnosis.h"
 #include "kafka/client/kafka_status.h"
+#include "kafka/client/token_refresher.h"
 #include "kafka/topics/log_range.h"
 #include "kafka/topics/new_topic.h"
 
@@ -233,8 +234,11 @@ absl::Status CompactedTopic::ClientError() {
   while (const KafkaEvent event =
              KafkaEvent(rd_kafka_queue_poll(queue.get(), pause))) {
     if (rd_kafka_event_type(event.get()) != RD_KAFKA_EVENT_ERROR) continue;
-    last_client_error_ =
-        WithoutTokenConfig(rd_kafka_event_error_string(event.get()));
+    last_client_error_ = ExplainTokenError(
+        client_.get(),
+        WithoutTokenConfig(rd_kafka_event_error_string(event.get())));
+    // The next token may be accepted.
+    if (!options_.token_command.empty()) continue;
     const absl::Status status =
         Failed(rd_kafka_event_error(event.get()), {last_client_error_, "Read"});
     if (absl::IsFailedPrecondition(status)) return status;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "fmt/format.h"
+#include "kafka/client/new_client.h"
 #include "kafka/producer/producer_properties.h"
 
 namespace walpost {
@@ -35,15 +35,10 @@ absl::StatusOr<KafkaClient> MakeReadingClient(const ProducerOptions& options,
   rd_kafka_conf_set_events(conf.get(), RD_KAFKA_EVENT_ERROR);
   // Nobody reads this client's logs; its errors are sufficient.
   rd_kafka_conf_set_log_cb(conf.get(), nullptr);
-  char reason[512];
-  KafkaClient client(
-      rd_kafka_new(RD_KAFKA_CONSUMER, conf.get(), reason, sizeof(reason)));
-  if (client == nullptr) {
-    return absl::FailedPreconditionError(
-        fmt::format("kafka.properties: {}", reason));
-  }
-  (void)conf.release();  // librdkafka owns it now
-  return client;
+  WALPOST_ASSIGN_OR_RETURN(rd_kafka_t * client,
+                           NewKafkaClient(RD_KAFKA_CONSUMER, std::move(conf),
+                                          options.token_command));
+  return KafkaClient(client);
 }
 
 }  // namespace walpost

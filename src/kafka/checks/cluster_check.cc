@@ -19,6 +19,7 @@
 #include "kafka/checks/transactions_probe.h"
 #include "kafka/client/connection_diagnosis.h"
 #include "kafka/client/handles.h"
+#include "kafka/client/new_client.h"
 #include "kafka/producer/producer_properties.h"
 #include "kafka/topics/topic_rights.h"
 #include "kafka/topics/topic_settings.h"
@@ -65,6 +66,7 @@ class ClusterCheck {
         metadata(listed);
     Add(Severity::kOk, FindingId("kafka_ok"), subject,
         fmt::format("answers; {} broker(s)", metadata->broker_cnt));
+    CheckTokenSecrecy();
     if (!CheckAddresses(*metadata)) {
       return SinkFindings{std::move(findings_), false, ClusterId(), {}};
     }
@@ -287,12 +289,24 @@ class ClusterCheck {
     }
   }
 
-  std::string OwnLimit() {
+  std::string OwnLimit() { return OwnProperty("message.max.bytes"); }
+
+  std::string OwnProperty(const char* name) {
     char text[32] = {};
     size_t size = sizeof(text);
-    rd_kafka_conf_get(rd_kafka_conf(client_.get()), "message.max.bytes", text,
-                      &size);
+    rd_kafka_conf_get(rd_kafka_conf(client_.get()), name, text, &size);
     return text;
+  }
+
+  void CheckTokenSecrecy() {
+    if (options_.token_command.empty() ||
+        OwnProperty("security.protocol") != "sasl_plaintext") {
+      return;
+    }
+    Add(Severity::kWarning, "kafka.token_command",
+        "sends its tokens without encryption: whoever reads one can use it "
+        "until it expires",
+        "set security.protocol to SASL_SSL in kafka.properties");
   }
 
   // Without its settings.
@@ -431,15 +445,12 @@ absl::StatusOr<KafkaClient> MakeClient(const ProducerOptions& options,
   if (!setup_limit.empty()) {
     rd_kafka_conf_set(conf.get(), kSetupLimit, setup_limit.c_str(), nullptr, 0);
   }
-  char reason[512];
-  KafkaClient client(
-      rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), reason, sizeof(reason)));
-  if (client == nullptr) {
-    return absl::FailedPreconditionError(
-        fmt::format("kafka.properties: {}", reason));
-  }
-  (void)conf.release();                           // librdkafka owns it now
+  WALPOST_ASSIGN_OR_RETURN(rd_kafka_t * made,
+                           NewKafkaClient(RD_KAFKA_PRODUCER, std::move(conf),
+                                          options.token_command));
+  KafkaClient client(made);
   rd_kafka_set_log_queue(client.get(), nullptr);  // NoteEvents
+  AwaitToken(client.get());
   return client;
 }
 

@@ -3,9 +3,9 @@
 #include <librdkafka/rdkafka.h>
 
 #include "base/status_macros.h"
-#include "fmt/format.h"
 #include "kafka/client/connection_diagnosis.h"
 #include "kafka/client/handles.h"
+#include "kafka/client/new_client.h"
 #include "kafka/producer/producer_properties.h"
 
 namespace walpost {
@@ -36,15 +36,12 @@ absl::Status ProbeTransactionalId(const ProducerOptions& options,
   own.transactional_id = probed.id;
   own.transaction_timeout = kProbedTimeout;
   WALPOST_ASSIGN_OR_RETURN(KafkaConf conf, MakeProducerConf(own));
-  char reason[512];
-  const KafkaClient client(
-      rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), reason, sizeof(reason)));
-  if (client == nullptr) {
-    return absl::FailedPreconditionError(
-        fmt::format("kafka.properties: {}", reason));
-  }
-  (void)conf.release();                           // librdkafka owns it now
+  WALPOST_ASSIGN_OR_RETURN(rd_kafka_t * made,
+                           NewKafkaClient(RD_KAFKA_PRODUCER, std::move(conf),
+                                          options.token_command));
+  const KafkaClient client(made);
   rd_kafka_set_log_queue(client.get(), nullptr);  // WhyUnreached
+  AwaitToken(client.get());
   const KafkaHandle<rd_kafka_error_t, rd_kafka_error_destroy> error(
       rd_kafka_init_transactions(client.get(),
                                  static_cast<int>(limit.count())));

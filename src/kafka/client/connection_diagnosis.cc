@@ -6,6 +6,7 @@
 
 #include "fmt/format.h"
 #include "kafka/client/handles.h"
+#include "kafka/client/token_refresher.h"
 
 namespace walpost {
 namespace {
@@ -78,8 +79,18 @@ std::string_view WithoutCounts(std::string_view text) {
       0, std::min(text.find(" (after "), text.find(kAnswerOfOthers)));
 }
 
+// ExplainTokenError
+bool IsOfTokenCommand(std::string_view text) {
+  return text.starts_with("kafka.token_command: ");
+}
+
+bool IsOfRejectedToken(std::string_view text) {
+  return text.starts_with("Kafka rejects the token of kafka.token_command");
+}
+
 bool IsOfToken(std::string_view text) {
-  return text.starts_with("Failed to acquire SASL OAUTHBEARER token") ||
+  return IsOfTokenCommand(text) || IsOfRejectedToken(text) ||
+         text.starts_with("Failed to acquire SASL OAUTHBEARER token") ||
          Has(text, "invalid_token");
 }
 
@@ -96,6 +107,14 @@ bool IsOfCredentials(rd_kafka_resp_err_t code, std::string_view text) {
 
 // Settings of kafka.properties to check; empty: the cause is not known.
 std::string_view Remedy(rd_kafka_resp_err_t code, std::string_view text) {
+  if (IsOfTokenCommand(text)) {
+    return "run the program of kafka.token_command as the user of walpost: it "
+           "must print a token";
+  }
+  if (IsOfRejectedToken(text)) {
+    return "compare the audience, issuer, signature and end of the token with "
+           "what the brokers expect; their log says what they reject";
+  }
   if (IsOfToken(text)) {
     return "check sasl.oauthbearer.* in kafka.properties, and that the token "
            "endpoint answers";
@@ -275,8 +294,9 @@ void NoteEvents(rd_kafka_t* client, ConnectionDiagnosis& trouble) {
     if (event == nullptr) return;
     const rd_kafka_event_type_t type = rd_kafka_event_type(event.get());
     if (type == RD_KAFKA_EVENT_ERROR) {
-      trouble.Note(rd_kafka_event_error(event.get()),
-                   rd_kafka_event_error_string(event.get()));
+      trouble.Note(
+          rd_kafka_event_error(event.get()),
+          ExplainTokenError(client, rd_kafka_event_error_string(event.get())));
     } else if (type == RD_KAFKA_EVENT_LOG) {
       const char* facility = "";
       const char* line = "";

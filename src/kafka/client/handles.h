@@ -30,6 +30,7 @@ struct DestroyKafkaClient {
 };
 using KafkaClient = std::unique_ptr<rd_kafka_t, DestroyKafkaClient>;
 
+using KafkaConf = KafkaHandle<rd_kafka_conf_t, rd_kafka_conf_destroy>;
 using KafkaQueue = KafkaHandle<rd_kafka_queue_t, rd_kafka_queue_destroy>;
 using KafkaEvent = KafkaHandle<rd_kafka_event_t, rd_kafka_event_destroy>;
 using KafkaTopic = KafkaHandle<rd_kafka_topic_t, rd_kafka_topic_destroy>;

@@ -17,11 +17,14 @@ struct ProducerOptions {
   // guarantee of delivery depends on are rejected (producer_properties.h). Read
   // again for each new client.
   std::vector<std::pair<std::string, ReloadableText>> properties;
+  // A program that prints an OAUTHBEARER token, and its arguments
+  // (token_refresher.h). Empty: none.
+  std::vector<std::string> token_command = {};
   std::string client_id = "walpost";
   // Maximum records in flight: the acknowledgement window.
   size_t max_records = 2'000;
   // Topics that one client sends to. Each has its cost as long as the client
-  // lives (docs/operations.md, Limits).
+  // lives (docs/limits.md).
   size_t max_topics = 5'000;
   // Topics that may be more: those of checkpoints and dead letters.
   std::vector<std::string> own_topics = {};

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/client/kafka_status.h"
+#include "kafka/client/new_client.h"
 #include "kafka/producer/produce_record.h"
 #include "kafka/producer/producer_properties.h"
 #include "loop/as_tuple.h"
@@ -77,14 +78,9 @@ absl::StatusOr<std::unique_ptr<Producer>> Producer::Create(
   if (!options.transactional_id.empty()) {
     unanswered = InDoubtRequests::Watch(conf.get());
   }
-  char reason[512];
-  rd_kafka_t* client =
-      rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), reason, sizeof(reason));
-  if (client == nullptr) {
-    return absl::FailedPreconditionError(
-        fmt::format("kafka.properties: {}", reason));
-  }
-  (void)conf.release();  // librdkafka owns it now
+  WALPOST_ASSIGN_OR_RETURN(rd_kafka_t * client,
+                           NewKafkaClient(RD_KAFKA_PRODUCER, std::move(conf),
+                                          options.token_command));
   std::unique_ptr<Producer> producer(new Producer(
       executor, client, std::move(answer),
       {options.max_topics, options.own_topics}, std::move(credentials), reports,

@@ -4,6 +4,7 @@
 #include "base/reason_code.h"
 #include "fmt/format.h"
 #include "kafka/client/kafka_status.h"
+#include "kafka/client/token_refresher.h"
 #include "kafka/producer/producer.h"
 #include "kafka/producer/producer_statistics.h"
 #include "kafka/transactions/transaction_status.h"
@@ -169,6 +170,10 @@ void Producer::Tick() {
     if (topic_identity_) topic_identity_->OnTick(topics_->Acknowledged(), now);
     if (last_stable_offsets_) last_stable_offsets_->OnTick(now);
   }
+  TokenRefresher* tokens = TokenRefresher::Of(client_);
+  if (tokens != nullptr && connection_diagnosis_.is_of_credentials()) {
+    tokens->Renew();
+  }
   if (!credentials_.are_stale()) return;
   reports_.OnSinkFailed(absl::AbortedError("its credentials have changed"));
 }
@@ -230,7 +235,8 @@ void Producer::HandleDeliveryReport(const rd_kafka_message_t& message,
 
 void Producer::HandleError(rd_kafka_event_t* event) {
   const rd_kafka_resp_err_t code = rd_kafka_event_error(event);
-  const std::string text = rd_kafka_event_error_string(event);
+  const std::string text =
+      ExplainTokenError(client_, rd_kafka_event_error_string(event));
   if (rd_kafka_event_error_is_fatal(event)) {
     const absl::Status failed = StatusFromFatalError(code, text);
     return reports_.OnSinkFailed(

@@ -195,18 +195,49 @@ static absl::StatusOr<std::string> ReadProperty(const ProducerOptions& options,
   return last;
 }
 
+// kafka.token_command is the login.
+static absl::Status CheckTokenCommand(const ProducerOptions& options,
+                                      const std::string& protocol,
+                                      const std::string& mechanism) {
+  if (!absl::StartsWithIgnoreCase(protocol, "sasl_")) {
+    return absl::InvalidArgumentError(
+        "kafka.token_command: tokens need SASL: set security.protocol to "
+        "SASL_SSL in kafka.properties");
+  }
+  if (!mechanism.empty() && mechanism != "OAUTHBEARER") {
+    return absl::InvalidArgumentError(fmt::format(
+        "kafka.properties: sasl.mechanism is {}, and kafka.token_command gives "
+        "tokens for OAUTHBEARER: remove one of them",
+        mechanism));
+  }
+  for (const auto& [name, value] : options.properties) {
+    if (name == "sasl.username" || name == "sasl.password" ||
+        name.starts_with("sasl.oauthbearer.") ||
+        name == "enable.sasl.oauthbearer.unsecure.jwt") {
+      return absl::InvalidArgumentError(
+          fmt::format("kafka.properties: '{}' is of another login than "
+                      "kafka.token_command: remove one of them",
+                      name));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // The default of librdkafka is Kerberos, whose errors lead astray; and without
 // a source of tokens it waits for the program to bring one.
 static absl::Status RequireMechanism(const ProducerOptions& options) {
   WALPOST_ASSIGN_OR_RETURN(const std::string protocol,
                            ReadProperty(options, "security.protocol"));
-  if (!absl::StartsWithIgnoreCase(protocol, "sasl_")) return absl::OkStatus();
   WALPOST_ASSIGN_OR_RETURN(std::string mechanism,
                            ReadProperty(options, "sasl.mechanism"));
   if (mechanism.empty()) {
     WALPOST_ASSIGN_OR_RETURN(mechanism,
                              ReadProperty(options, "sasl.mechanisms"));
   }
+  if (!options.token_command.empty()) {
+    return CheckTokenCommand(options, protocol, mechanism);
+  }
+  if (!absl::StartsWithIgnoreCase(protocol, "sasl_")) return absl::OkStatus();
   if (mechanism.empty()) {
     return absl::FailedPreconditionError(
         "kafka.properties: security.protocol asks for SASL, and "
@@ -223,9 +254,9 @@ static absl::Status RequireMechanism(const ProducerOptions& options) {
   if (method == "oidc" || has_own_tokens) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "kafka.properties: sasl.mechanism is OAUTHBEARER, and nothing gives a "
-      "token: set sasl.oauthbearer.method to oidc, and "
+      "token: set kafka.token_command, or sasl.oauthbearer.method to oidc, and "
       "sasl.oauthbearer.client.id, sasl.oauthbearer.client.secret and "
-      "sasl.oauthbearer.token.endpoint.url; or another sasl.mechanism");
+      "sasl.oauthbearer.token.endpoint.url; or use another sasl.mechanism");
 }
 
 absl::StatusOr<KafkaConf> MakeProducerConf(const ProducerOptions& options) {

@@ -4,19 +4,14 @@
 
 #include <librdkafka/rdkafka.h>
 
-#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "kafka/producer/producer.h"
+#include "kafka/client/handles.h"
+#include "kafka/client/producer_options.h"
 
 namespace walpost {
-
-struct DestroyConf {
-  void operator()(rd_kafka_conf_t* conf) const { rd_kafka_conf_destroy(conf); }
-};
-using KafkaConf = std::unique_ptr<rd_kafka_conf_t, DestroyConf>;
 
 // kFailedPrecondition: names the property, but not its value, which may be a
 // secret.

@@ -9,11 +9,11 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "log/log.h"
+#include "loop/secret_command.h"
 #include "postgres/connect/connect_failure.h"
 #include "postgres/connect/connect_steps.h"
 #include "postgres/connect/connection.h"
 #include "postgres/connect/host_lookup.h"
-#include "postgres/connect/password_command.h"
 #include "postgres/connect/replication_right.h"
 
 namespace walpost {
@@ -151,7 +151,8 @@ Connection::Connect(asio::any_io_executor executor, ConnectionOptions options) {
   if (!server.password_command.empty()) {
     WALPOST_CO_ASSIGN_OR_RETURN(
         std::string printed,
-        co_await RunPasswordCommand(executor, server.password_command));
+        co_await RunSecretCommand(executor, kPasswordCommand,
+                                  server.password_command));
     password = std::move(printed);
   }
   absl::StatusOr<std::string> own_options =

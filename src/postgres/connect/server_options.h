@@ -14,7 +14,7 @@ struct ServerOptions {
   // Any libpq conninfo or URI. base/session_settings.h overrides it.
   ReloadableText conninfo;
   // A program that prints the password, and its arguments; run without a shell
-  // (postgres/connect/password_command.h). Empty: none.
+  // (loop/secret_command.h). Empty: none.
   std::vector<std::string> password_command;
 };
 

@@ -21,7 +21,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Older minors of a major can lose events or hang (docs/operations.md).
+// Older minors of a major can lose events or hang (docs/postgres.md).
 constexpr struct {
   int major;
   int minor;

@@ -29,6 +29,7 @@ from harness.secured_postgres import SecuredPostgres
 from harness.sql_files import run_sql_file
 from harness.stored import STORES, Store, checkpoint_section
 from harness.token_endpoint import TokenEndpoint
+from harness.token_signer import TokenSigner
 from harness.waiting import wait_until
 from harness.walpost import Walpost
 
@@ -59,6 +60,7 @@ __all__ = [
     "SecuredPostgres",
     "Store",
     "TokenEndpoint",
+    "TokenSigner",
     "Walpost",
     "checkpoint_section",
     "judge",

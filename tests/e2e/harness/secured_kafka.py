@@ -18,14 +18,16 @@ _AUTHORIZER = {
 class SecuredKafka(Kafka):
     """Beside the open listener, which readers use, there are `sasl`, over TLS with
     a password, `mtls`, with a certificate of the client, and `oauth`, over TLS with
-    a token (TokenEndpoint).
+    a token: of a TokenEndpoint, or of `signer`, a TokenSigner. Then connections
+    end after `max_reauth_millis`, unless they log in again.
 
     The user is `walpost`; the certificates are those of `authority`. With
     `asks_for_rights` that user may do only what grant() has given it; whoever
     comes through the open listener may do everything.
     """
 
-    def __init__(self, directory, authority, password, asks_for_rights=False):
+    def __init__(self, directory, authority, password, asks_for_rights=False,
+                 signer=None, max_reauth_millis=3_600_000):
         self._password = password
         self._authority = authority
         self.sasl = f"127.0.0.1:{free_port()}"
@@ -40,8 +42,10 @@ class SecuredKafka(Kafka):
         scram = f"{_MODULES}.scram.ScramLoginModule required;"
         sasl = "listener.name.sasl."
         oauth = "listener.name.oauth."
+        of_signer, jvm = ({}, []) if signer is None else signer.broker(
+            "oauth", max_reauth_millis)
         super().__init__(
-            directory,
+            directory, jvm=jvm,
             listeners={"SASL": (self.sasl, "SASL_SSL"),
                        "MTLS": (self.mtls, "SSL"),
                        "OAUTH": (self.oauth, "SASL_SSL")},
@@ -58,6 +62,7 @@ class SecuredKafka(Kafka):
                     f"{_MODULES}.oauthbearer.OAuthBearerLoginModule required;",
                 # A connection does not outlive its token.
                 oauth + "oauthbearer.connections.max.reauth.ms": "3600000",
+                **of_signer,
                 **(_AUTHORIZER if asks_for_rights else {}),
                 **{f"{sasl}{mechanism.lower()}.sasl.jaas.config": scram
                    for mechanism in _SCRAM}})

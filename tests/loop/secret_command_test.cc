@@ -1,4 +1,4 @@
-#include "postgres/connect/password_command.h"
+#include "loop/secret_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,13 +23,15 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 absl::StatusOr<std::string> RunWords(
-    std::vector<std::string> words, milliseconds limit = milliseconds(10'000)) {
+    std::vector<std::string> words, milliseconds limit = milliseconds(10'000),
+    const SecretCommandKind& kind = kPasswordCommand) {
   asio::io_context io;
   std::optional<absl::StatusOr<std::string>> result;
   asio::co_spawn(
       io,
       [&]() -> asio::awaitable<void> {
-        result = co_await RunPasswordCommand(io.get_executor(), words, limit);
+        result =
+            co_await RunSecretCommand(io.get_executor(), kind, words, limit);
       },
       asio::detached);
   io.run();
@@ -42,19 +44,19 @@ absl::StatusOr<std::string> RunShell(
   return RunWords({"sh", "-c", script}, limit);
 }
 
-TEST(PasswordCommandTest, ReturnsWhatIsPrintedWithoutTheLastNewline) {
+TEST(SecretCommandTest, ReturnsWhatIsPrintedWithoutTheLastNewline) {
   EXPECT_EQ(*RunWords({"echo", "a b'$HOME"}), "a b'$HOME");
   EXPECT_EQ(*RunShell("printf token"), "token");
   EXPECT_EQ(*RunShell("printf 'token\\r\\n\\n'"), "token");
   EXPECT_EQ(RunShell("head -c 60000 /dev/zero | tr '\\0' x")->size(), 60'000u);
 }
 
-TEST(PasswordCommandTest, RunsWithoutAShellAndWithAnEmptyStdin) {
+TEST(SecretCommandTest, RunsWithoutAShellAndWithAnEmptyStdin) {
   EXPECT_EQ(*RunWords({"echo", "$HOME", ";", "false"}), "$HOME ; false");
   EXPECT_EQ(*RunShell("cat; echo token"), "token");
 }
 
-TEST(PasswordCommandTest, HandsDownNoDescriptorAndNoIgnoredSignal) {
+TEST(SecretCommandTest, HandsDownNoDescriptorAndNoIgnoredSignal) {
   EXPECT_EQ(*RunShell("ls /proc/self/fd | tr '\\n' ' '"), "0 1 2 3");
   std::signal(SIGPIPE, SIG_IGN);
   const std::string ignored =
@@ -62,7 +64,7 @@ TEST(PasswordCommandTest, HandsDownNoDescriptorAndNoIgnoredSignal) {
   EXPECT_EQ(std::stoull(ignored, nullptr, 16) & (1u << (SIGPIPE - 1)), 0u);
 }
 
-TEST(PasswordCommandTest, ErrorsNameTheProgramItsCodeAndItsStderrAlone) {
+TEST(SecretCommandTest, ErrorsNameTheProgramItsCodeAndItsStderrAlone) {
   const absl::Status status =
       RunShell("echo t0ken; echo 'not logged in' >&2; exit 3").status();
   EXPECT_EQ(status, absl::UnavailableError(
@@ -77,7 +79,7 @@ TEST(PasswordCommandTest, ErrorsNameTheProgramItsCodeAndItsStderrAlone) {
                                    "file or directory"));
 }
 
-TEST(PasswordCommandTest, OutputThatIsNoPasswordIsAnErrorThatDoesNotShowIt) {
+TEST(SecretCommandTest, OutputThatIsNoPasswordIsAnErrorThatDoesNotShowIt) {
   for (const char* script :
        {"true", "echo", "printf 't0ken\\nt0ken'", "printf 't0ken\\0x'",
         "echo t0ken; head -c 70000 /dev/zero | tr '\\0' x", "yes t0ken"}) {
@@ -88,6 +90,14 @@ TEST(PasswordCommandTest, OutputThatIsNoPasswordIsAnErrorThatDoesNotShowIt) {
   }
 }
 
+TEST(SecretCommandTest, ATokenMayHaveLines) {
+  const milliseconds limit(10'000);
+  EXPECT_EQ(*RunWords({"printf", "{\n}\n"}, limit, kTokenCommand), "{\n}");
+  EXPECT_EQ(RunWords({"true"}, limit, kTokenCommand).status(),
+            absl::UnavailableError("kafka.token_command: true printed nothing "
+                                   "on stdout: the token is expected"));
+}
+
 // Neither running nor waiting: gone, or a zombie that nobody has buried yet.
 bool HasEnded(const std::string& pid) {
   std::ifstream stat("/proc/" + pid + "/stat");
@@ -95,7 +105,7 @@ bool HasEnded(const std::string& pid) {
   return !(stat >> number >> name >> state) || state == "Z";
 }
 
-TEST(PasswordCommandTest, AProgramThatDoesNotEndIsKilledWithItsChildren) {
+TEST(SecretCommandTest, AProgramThatDoesNotEndIsKilledWithItsChildren) {
   const absl::Status status =
       RunShell("sleep 60 & echo $! >&2; wait", milliseconds(300)).status();
   const std::string text(status.message());
@@ -110,12 +120,12 @@ TEST(PasswordCommandTest, AProgramThatDoesNotEndIsKilledWithItsChildren) {
   EXPECT_TRUE(HasEnded(pid));
 }
 
-TEST(PasswordCommandTest, AChildThatKeepsThePipesDoesNotHoldItUp) {
+TEST(SecretCommandTest, AChildThatKeepsThePipesDoesNotHoldItUp) {
   EXPECT_EQ(*RunShell("sleep 60 & echo token", milliseconds(5'000)), "token");
 }
 
 // Noise without end is neither kept nor allowed to hold up the loop.
-TEST(PasswordCommandTest, TheLoopGoesOnMeanwhile) {
+TEST(SecretCommandTest, TheLoopGoesOnMeanwhile) {
   asio::io_context io;
   int ticks = 0;
   bool ended = false;
@@ -123,8 +133,8 @@ TEST(PasswordCommandTest, TheLoopGoesOnMeanwhile) {
       io,
       [&]() -> asio::awaitable<void> {
         const std::vector<std::string> words = {"sh", "-c", "yes >&2"};
-        (void)co_await RunPasswordCommand(io.get_executor(), words,
-                                          milliseconds(500));
+        (void)co_await RunSecretCommand(io.get_executor(), kPasswordCommand,
+                                        words, milliseconds(500));
         ended = true;
       },
       asio::detached);

@@ -1,4 +1,4 @@
-#include "postgres/connect/password_command.h"
+#include "loop/secret_command.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -35,12 +35,6 @@ constexpr size_t kPipeBytes = size_t{128} << 10;
 constexpr size_t kShownBytes = 300;
 // Interval for checking whether the program has exited or printed something.
 constexpr std::chrono::milliseconds kPoll{5};
-
-absl::Status Failed(const std::vector<std::string>& words,
-                    std::string_view cause) {
-  return absl::UnavailableError(
-      fmt::format("postgres.password_command: {} {}", words.front(), cause));
-}
 
 // A pipe that the program writes to.
 class Output {
@@ -160,24 +154,29 @@ std::string LastWords(const std::string& text) {
   return ValidUtf8(line, line.size());
 }
 
-absl::StatusOr<std::string> PasswordOf(const std::vector<std::string>& words,
-                                       const Output& out) {
+// The status is kUnavailable, and has only the cause.
+absl::StatusOr<std::string> SecretOf(const SecretCommandKind& kind,
+                                     const Output& out) {
   if (out.is_too_long()) {
-    return Failed(words, fmt::format("printed more than {} bytes: it must "
-                                     "print the password, and nothing else",
-                                     kMaxOutputBytes));
+    return absl::UnavailableError(
+        fmt::format("printed more than {} bytes: it must print {}, and nothing "
+                    "else",
+                    kMaxOutputBytes, kind.secret));
   }
-  std::string password(absl::StripTrailingAsciiWhitespace(out.text()));
-  if (password.empty()) {
-    return Failed(words, "printed nothing on stdout: the password is expected");
+  std::string secret(absl::StripTrailingAsciiWhitespace(out.text()));
+  if (secret.empty()) {
+    return absl::UnavailableError(
+        fmt::format("printed nothing on stdout: {} is expected", kind.secret));
   }
-  if (password.find('\n') != std::string::npos ||
-      password.find('\0') != std::string::npos) {
-    return Failed(words,
-                  "printed more than one line: it must print the password, and "
-                  "nothing else");
+  const bool has_lines = secret.find('\n') != std::string::npos;
+  if ((has_lines && !kind.may_have_lines) ||
+      secret.find('\0') != std::string::npos) {
+    return absl::UnavailableError(
+        fmt::format("printed more than one line: it must print {}, and nothing "
+                    "else",
+                    kind.secret));
   }
-  return password;
+  return secret;
 }
 
 std::string Describe(int status, const std::string& last_words) {
@@ -191,9 +190,19 @@ std::string Describe(int status, const std::string& last_words) {
 
 }  // namespace
 
-asio::awaitable<absl::StatusOr<std::string>> RunPasswordCommand(
-    asio::any_io_executor executor, std::vector<std::string> words,
-    std::chrono::milliseconds limit) {
+absl::Status SecretCommandError(const SecretCommandKind& kind,
+                                const std::vector<std::string>& words,
+                                std::string_view cause) {
+  return absl::UnavailableError(
+      fmt::format("{}: {} {}", kind.key, words.front(), cause));
+}
+
+asio::awaitable<absl::StatusOr<std::string>> RunSecretCommand(
+    asio::any_io_executor executor, SecretCommandKind kind,
+    std::vector<std::string> words, std::chrono::milliseconds limit) {
+  const auto failed = [&](const std::string& cause) {
+    return SecretCommandError(kind, words, cause);
+  };
   Output out(/*keeps_end=*/false);
   Output err(/*keeps_end=*/true);
   Child child;
@@ -204,8 +213,7 @@ asio::awaitable<absl::StatusOr<std::string>> RunPasswordCommand(
     error = child.Start(words, out.write_end(), err.write_end());
   }
   if (error != 0) {
-    co_return Failed(words,
-                     fmt::format("cannot be run: {}", std::strerror(error)));
+    co_return failed(fmt::format("cannot be run: {}", std::strerror(error)));
   }
   out.CloseWriteEnd();
   err.CloseWriteEnd();
@@ -220,15 +228,16 @@ asio::awaitable<absl::StatusOr<std::string>> RunPasswordCommand(
     err.Drain();
   }
   if (!ended && !out.is_too_long()) {
-    co_return Failed(
-        words,
-        fmt::format("has not ended within {} ms{}{}", limit.count(),
-                    err.text().empty() ? "" : ": ", LastWords(err.text())));
+    co_return failed(fmt::format("has not ended within {} ms{}{}",
+                                 limit.count(), err.text().empty() ? "" : ": ",
+                                 LastWords(err.text())));
   }
   if (ended && *ended != 0) {
-    co_return Failed(words, Describe(*ended, LastWords(err.text())));
+    co_return failed(Describe(*ended, LastWords(err.text())));
   }
-  co_return PasswordOf(words, out);
+  absl::StatusOr<std::string> secret = SecretOf(kind, out);
+  if (!secret.ok()) co_return failed(std::string(secret.status().message()));
+  co_return secret;
 }
 
 }  // namespace walpost
