@@ -303,7 +303,8 @@ class ClusterCheck {
         OwnProperty("security.protocol") != "sasl_plaintext") {
       return;
     }
-    Add(Severity::kWarning, "kafka.token_command",
+    Add(Severity::kWarning, FindingId("token_without_tls"),
+        "kafka.token_command",
         "sends its tokens without encryption: whoever reads one can use it "
         "until it expires",
         "set security.protocol to SASL_SSL in kafka.properties");
