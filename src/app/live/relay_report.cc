@@ -142,7 +142,8 @@ RelayStatus Relay::Status() const {
   status.is_streaming =
       source_.is_open() && !is_fencing_ &&
       (!slot_report_ || slot_report_->publication_trouble.empty());
-  status.has_gap = continuity_.gap() || observed_gap_.gap();
+  status.has_gap = continuity_.gap() || observed_gap_.gap() ||
+                   (slot_report_ && slot_report_->gap);
   if (slot_report_) {
     status.look_age = std::chrono::duration_cast<milliseconds>(
         Clock::now() - monitor_session_.looked_from());
