@@ -14,8 +14,8 @@
 -- Claim and effect commit together or not at all, so a crash in between leaves
 -- neither, and the record that comes again finds the event unclaimed. What
 -- cannot be rolled back (an e-mail, a call) is not made idempotent by this: let
--- the effect be a row that somebody else acts on. docs/consumer shows a
--- whole consumer.
+-- the effect be a row that somebody else acts on. docs/consumers has
+-- whole consumers.
 --
 -- This belongs in the database of the consumer. May be run again: it changes
 -- nothing that is there, and replaces the functions.

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/finding_id.h"
+
 namespace walpost {
 
 enum class Severity { kOk, kNote, kWarning, kError };
@@ -14,7 +16,8 @@ enum class Severity { kOk, kNote, kWarning, kError };
 inline constexpr char kDoesNotExist[] = "does not exist";
 
 struct Finding {
-  Severity severity = Severity::kOk;
+  Severity severity;
+  FindingId id;
   std::string subject;  // "publication walpost"
   std::string text;     // the result
   std::string remedy;   // SQL or a command, or empty

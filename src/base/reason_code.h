@@ -1,7 +1,7 @@
 // Reason codes: why an event cannot be delivered, in one word for machines.
 //
 // A code is attached to its absl::Status from the place of the error to where
-// it is shown (/status, walpost_stopped, the log). docs/operations.md lists
+// it is shown (/status, walpost_stopped, the log). docs/states.md lists
 // them; a released code keeps its meaning.
 #pragma once
 

@@ -43,7 +43,7 @@ class ReloadableText {
   const std::string& configured() const { return text_; }
   bool has_references() const { return reader_ != nullptr; }
   bool empty() const { return text_.empty(); }
-  // Of what the references stood for when the configuration was loaded.
+  // Digest of what the references stood for when the configuration was loaded.
   const std::optional<Sha256Digest>& digest() const { return digest_; }
 
   // True for the same configured text.

@@ -6,6 +6,7 @@
 #include "app/sink/kafka_deletions.h"
 #include "app/sink/sinks.h"
 #include "base/finding.h"
+#include "base/sqlstate.h"
 #include "cli/check/check_instance.h"
 #include "cli/check/check_postgres.h"
 #include "cli/shared/check_values.h"
@@ -24,14 +25,18 @@ namespace {
 
 using Found = absl::StatusOr<Findings>;
 
+constexpr char kKafka[] = "Kafka";  // as a part
+
 // Which changes of the slot by others are noticed.
 Findings CheckStore(const CheckpointOptions& options) {
-  Finding finding{Severity::kOk, "checkpoint.store",
+  Finding finding{Severity::kOk, FindingId("checkpoint_store_ok"),
+                  "checkpoint.store",
                   "is set: a slot that somebody else advanced or made again is "
                   "noticed",
                   ""};
   if (!options.has_store()) {
     finding.severity = Severity::kNote;
+    finding.id = FindingId("checkpoint_store_none");
     finding.text =
         "is none: a missing slot is noticed, but not one that somebody else "
         "advanced or made again";
@@ -60,6 +65,24 @@ std::string Mark(Severity severity) {
   return fmt::format("{:<7}", is_error ? "ERROR" : NameOf(severity));
 }
 
+// The id of an error that has none of its own.
+FindingId IdByCode(const absl::Status& status, std::string_view part) {
+  const bool passes = absl::IsUnavailable(status);
+  if (part == kKafka) {
+    return FindingId(passes ? kFindingKafkaUnavailable : "kafka_check_failed");
+  }
+  const std::string sqlstate = SqlstateOf(status);
+  if (sqlstate.starts_with("28")) {
+    return FindingId(kFindingCredentialsRejected);
+  }
+  if (sqlstate == "3D000") return FindingId("database_missing");
+  if (sqlstate == "53300") return FindingId("postgres_connections_exhausted");
+  if (sqlstate == kSqlstateInsufficientPrivilege) {
+    return FindingId("postgres_privilege_missing");
+  }
+  return FindingId(passes ? "postgres_unavailable" : "postgres_check_failed");
+}
+
 // Prints findings as they come, for people or as a JSON object each.
 class Report {
  public:
@@ -70,7 +93,10 @@ class Report {
     if (!findings.ok()) {
       const std::string cause(findings.status().message());
       if (is_json_) {
-        PrintJson(end, {Severity::kError, std::string(end), cause, ""});
+        const absl::Status& status = findings.status();
+        PrintJson(end,
+                  {Severity::kError, FindingIdOf(status, IdByCode(status, end)),
+                   std::string(end), cause, ""});
       } else {
         Print("{} {}: {}\n", Mark(Severity::kError), end, cause);
       }
@@ -88,6 +114,18 @@ class Report {
     return has_error;
   }
 
+  // A configuration that cannot be checked further. `--json` has it as a
+  // finding, too.
+  int Reject(const absl::Status& status) const {
+    if (is_json_) {
+      constexpr char kPart[] = "configuration";
+      PrintJson(kPart, {Severity::kError,
+                        FindingIdOf(status, FindingId("configuration_invalid")),
+                        kPart, std::string(status.message()), ""});
+    }
+    return Fail(status, kExitUsage);
+  }
+
   int exit_code() const { return has_failed_ ? kExitFindings : kExitOk; }
 
  private:
@@ -101,6 +139,7 @@ class Report {
   static void PrintJson(std::string_view end, const Finding& finding) {
     JsonLine line;
     line.Add("part", end);
+    line.Add("id", finding.id.text());
     line.Add("severity", NameOf(finding.severity));
     line.Add("thing", finding.subject);
     line.Add("cause", WithOwnArguments(finding.text));
@@ -122,7 +161,8 @@ Findings CheckLetters(const Config& config) {
     return {};
   }
   return {
-      {Severity::kWarning, "on_error.record_too_large",
+      {Severity::kWarning, FindingId("dead_letter_too_large"),
+       "on_error.record_too_large",
        "is dead_letter, and dead_letter.payload is whole: the dead letter is "
        "as large as its event, so the flow stops before it all the same",
        "set dead_letter.payload: cut, or dead_letter.store: postgres; or "
@@ -145,8 +185,8 @@ Found FindByPatterns(Config& config) {
   Findings findings;
   for (const std::string& pattern : UnmatchedPatterns(config.outbox)) {
     findings.push_back(
-        {Severity::kWarning, fmt::format("outbox.tables {}", pattern),
-         "matches no table",
+        {Severity::kWarning, FindingId("table_pattern_unmatched"),
+         fmt::format("outbox.tables {}", pattern), "matches no table",
          "correct it; or create the table and add it to the publication: a "
          "walpost that runs publishes it without a restart"});
   }
@@ -167,10 +207,10 @@ void CheckStores(const Config& config, Report& report) {
 
 int CheckServers(Config& config, Report& report) {
   const absl::StatusOr<Findings> instance = FindInstance(config);
-  if (!instance.ok()) return Fail(instance.status(), kExitUsage);
+  if (!instance.ok()) return report.Reject(instance.status());
   const absl::StatusOr<Findings> patterns = FindByPatterns(config);
   const auto routes = Route::CreateAll(config.outbox);
-  if (!routes.ok()) return Fail(routes.status(), kExitUsage);
+  if (!routes.ok()) return report.Reject(routes.status());
 
   // Asked first: Postgres has on record which cluster has the events.
   const absl::StatusOr<SinkFindings> cluster =
@@ -187,10 +227,10 @@ int CheckServers(Config& config, Report& report) {
     report.Add(FindForRetention(config), "retention");
   }
   report.Add(cluster.ok() ? Found(cluster->findings) : cluster.status(),
-             "Kafka");
+             kKafka);
   // Asks both ends: a server, or a pooler before it, that fails may not answer.
   if (cluster.ok() && cluster->answers && !postgres_failed) {
-    report.Add(CompareBothEnds(config), "Kafka");
+    report.Add(CompareBothEnds(config), kKafka);
   }
   report.Add(*instance, "http.listen");
   return report.exit_code();
@@ -198,10 +238,11 @@ int CheckServers(Config& config, Report& report) {
 
 int CheckOffline(const Config& config, Report& report) {
   const absl::Status valid = CheckValues(config);
-  if (absl::IsInvalidArgument(valid)) return Fail(valid, kExitUsage);
+  if (absl::IsInvalidArgument(valid)) return report.Reject(valid);
   Findings findings;
   if (valid.ok()) {
-    findings.push_back({Severity::kOk, "configuration",
+    findings.push_back({Severity::kOk, FindingId("configuration_ok"),
+                        "configuration",
                         "is one that `run` would start with; no server was "
                         "asked",
                         ""});
@@ -212,11 +253,11 @@ int CheckOffline(const Config& config, Report& report) {
 }
 
 int Check(const Arguments& arguments) {
-  absl::StatusOr<Config> config = arguments.config.Load();
-  if (!config.ok()) return Fail(config.status(), kExitUsage);
-  const absl::Status complete = RequireBothEnds(*config);
-  if (!complete.ok()) return Fail(complete, kExitUsage);
   Report report(arguments.is_json);
+  absl::StatusOr<Config> config = arguments.config.Load();
+  if (!config.ok()) return report.Reject(config.status());
+  const absl::Status complete = RequireBothEnds(*config);
+  if (!complete.ok()) return report.Reject(complete);
   return arguments.is_offline ? CheckOffline(*config, report)
                               : CheckServers(*config, report);
 }
@@ -232,7 +273,7 @@ void AddCheck(CLI::App& app, int& exit_code) {
             "Check only what takes no server: the configuration, and the "
             "properties of Kafka");
   verb.Flag("--json", arguments->is_json,
-            "Print a JSON object per finding: part, severity (ok, note, "
+            "Print a JSON object per finding: part, id, severity (ok, note, "
             "warning, error), thing, cause, remedy");
   verb.Footer(
       "Exit codes: 0 no error found, 1 something must be fixed, 2 usage.");

@@ -12,7 +12,7 @@ constexpr KeyText kTexts[] = {
     {"postgres.conninfo", "required", Reload::kCredentials,
      "any libpq conninfo or URI. Of several hosts and addresses, each one "
      "gets `connect_timeout` (5 s if absent or not positive), then the next "
-     "is tried ([operations](operations.md#several-hosts))"},
+     "is tried ([high-availability.md](high-availability.md#several-hosts))"},
     {"postgres.password_command", "`[]` (none)", Reload::kNo,
      "a program and its arguments, a list of words, run without a shell for "
      "each new connection; its output is the password "
@@ -60,8 +60,7 @@ constexpr KeyText kTexts[] = {
     {"outbox.tables[].create_topics", "", Reload::kNo,
      "how its topics are created"},
     {"outbox.tables[].order_by",
-     "polling: the id; else see [operations.md](operations.md#order-of-rows)",
-     Reload::kNo,
+     "polling: the id; else see [gaps.md](gaps.md#order-of-rows)", Reload::kNo,
      "column that orders rows that are read from the table: `source: "
      "polling`, `snapshot`, `recover`, `replay --from-table`. Polling "
      "publishes in this order; `cursor` needs an integer here with a unique "
@@ -94,7 +93,8 @@ constexpr KeyText kTexts[] = {
      "`xid8` column with `DEFAULT pg_current_xact_id()`: for `cursor`, and "
      "for `recover` to look only at rows that the checkpoint does not cover"},
     {"outbox.tables[].claim_check_above", "`0` (off)", Reload::kNo,
-     "a payload of more bytes stays in its row ([below](#large-payloads))"},
+     "a payload of more bytes stays in its row "
+     "([records.md](records.md#large-payloads))"},
     {"outbox.tables[].value.columns", "", Reload::kNo,
      "publish these columns as a JSON object instead of the payload; each "
      "at most once"},
@@ -148,7 +148,7 @@ constexpr KeyText kTexts[] = {
      "([below](#topics-that-walpost-creates))"},
     {"route.headers", "", Reload::kNo,
      "headers of each record: a name, and the field or column with the "
-     "value ([names](#headers))"},
+     "value ([records.md](records.md#headers))"},
     {"route.position_header", "", Reload::kNo,
      "whether records carry `walpost-position`"},
     {"value.format", "", Reload::kNo,
@@ -163,7 +163,7 @@ constexpr KeyText kTexts[] = {
     {"kafka.max_topics", "", Reload::kNo,
      "topics that a producer sends to before an event for a further one "
      "cannot be delivered (`too_many_topics`). The log warns at 80 %. What "
-     "a topic costs: [operations.md](operations.md#limits)"},
+     "a topic costs: [limits.md](limits.md)"},
     {"kafka.properties", "", Reload::kCredentials,
      "passed to librdkafka ([below](#properties-of-kafka)). Records are not "
      "compressed unless `compression.type` is set: `lz4` costs half as much "
@@ -236,7 +236,7 @@ constexpr KeyText kTexts[] = {
      "publish the rows that the outbox already has (header "
      "`walpost-snapshot`). The slot is the one that `walpost init` has "
      "made, or with `postgres.create` a new one. No effect on a slot that "
-     "was streamed from ([operations](operations.md#the-first-start))"},
+     "was streamed from ([first-start.md](first-start.md))"},
     {"checkpoint.store", "", Reload::kNo,
      "where walpost stores a separate resume point: `none` (the slot "
      "alone), `file`, `kafka` (a compacted topic), `postgres` (a table in "
@@ -278,7 +278,7 @@ constexpr KeyText kTexts[] = {
     {"log.level", "", Reload::kYes, "`debug`, `info`, `warn`, `error`"},
     {"log.format", "", Reload::kYes,
      "`text`, or `json`: one object per line with `time`, `level`, `message` "
-     "and fields (operations.md#logs)"},
+     "and fields ([logs.md](logs.md))"},
     {"log.keys", "", Reload::kYes,
      "JSON lines name the key (`aggregate_id`) of the event that they are "
      "about"},

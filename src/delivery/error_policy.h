@@ -1,7 +1,7 @@
 // The table of errors: what an error of Postgres or Kafka means for the flow,
 // and what an operator should do about it.
 //
-// The remedy is the absl::StatusCode (docs/operations.md has it in words):
+// The remedy is the absl::StatusCode (docs/states.md has it in words):
 //
 //   kUnavailable         passes by itself: reconnect or retry, with backoff
 //   kAborted             the producer is unusable: replace it and rewind

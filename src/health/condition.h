@@ -46,7 +46,7 @@ struct Condition {
 };
 
 // The conditions that hold, the worst first. The order is that of the table in
-// condition.cc; docs/operations.md has it, too. Empty: all is well.
+// condition.cc; docs/states.md has it, too. Empty: all is well.
 std::vector<Condition> ConditionsOf(const RelaySigns& signs);
 
 }  // namespace walpost

@@ -52,6 +52,7 @@ struct ParkingTableFacts {
 
 // What keeps a stream from using the table.
 struct ParkingTableProblem {
+  FindingId id;
   std::string text;
   std::string remedy;
   std::string reason_code = {};  // if the table is missing, or is another one

@@ -16,11 +16,11 @@ IndexCheck::IndexCheck(const PolledTable& table, Strategy strategy,
 
 Findings IndexCheck::Run(const TableIndexes& indexes) {
   if (!indexes.FindAllBy(table_.id)) {
-    Need(Severity::kError,
+    Need(Severity::kError, FindingId("id_index_missing"),
          fmt::format("has no index on {}, by which rows are marked", table_.id),
          Create(is_partitioned_ ? "INDEX" : "UNIQUE INDEX", {table_.id}));
   } else if (!is_partitioned_ && !indexes.MakeUnique(table_.id)) {
-    Need(Severity::kWarning,
+    Need(Severity::kWarning, FindingId("id_not_unique"),
          fmt::format("has no unique index on {}: two rows with the same one "
                      "would be marked together, whichever was sent",
                      table_.id),
@@ -37,28 +37,31 @@ Findings IndexCheck::Run(const TableIndexes& indexes) {
   return std::move(findings_);
 }
 
-void IndexCheck::Need(Severity severity, std::string text, std::string remedy) {
-  findings_.push_back({severity, fmt::format("table {}", table_.name()),
-                       std::move(text), std::move(remedy)});
+void IndexCheck::Need(Severity severity, FindingId id, std::string text,
+                      std::string remedy) {
+  findings_.push_back({severity, std::move(id),
+                       fmt::format("table {}", table_.name()), std::move(text),
+                       std::move(remedy)});
 }
 
 void IndexCheck::CheckCursor(const TableIndexes& indexes) {
   const std::string& transaction_id = table_.state.transaction_id;
   if (is_partitioned_) {
-    Need(Severity::kError,
+    Need(Severity::kError, FindingId("order_not_unique_across_partitions"),
          fmt::format("has partitions, and no index makes {} unique in all of "
                      "them, by which a cursor would know how far it is",
                      table_.order),
          "polling.strategy: claim, or source: wal");
   } else if (!indexes.MakeUnique(table_.order)) {
-    Need(Severity::kError,
+    Need(Severity::kError, FindingId("order_not_unique"),
          fmt::format("has no unique index on {}, by which a "
                      "cursor knows how far it is",
                      table_.order),
          Create("UNIQUE INDEX", {table_.order}));
   }
   if (!indexes.FindAllBy(transaction_id)) {
-    Need(Severity::kError, fmt::format("has no index on {}", transaction_id),
+    Need(Severity::kError, FindingId("transaction_id_index_missing"),
+         fmt::format("has no index on {}", transaction_id),
          Create("INDEX", {transaction_id, table_.order}));
   }
 }
@@ -69,7 +72,8 @@ void IndexCheck::CheckPending(const TableIndexes& indexes) {
       state.status.empty() ? state.published_at : state.status;
   if (mark.empty()) {  // rows are deleted: all existing ones are pending
     if (indexes.FindAllBy(table_.order)) return;
-    Need(Severity::kError, fmt::format("has no index on {}", table_.order),
+    Need(Severity::kError, FindingId("order_index_missing"),
+         fmt::format("has no index on {}", table_.order),
          Create("INDEX", {table_.order}));
     return;
   }
@@ -77,7 +81,7 @@ void IndexCheck::CheckPending(const TableIndexes& indexes) {
   if (state.status.empty() && indexes.ArePartialBy({mark, "IS NULL"})) return;
   if (indexes.ArePartialByValue(mark, quote_(state.pending))) return;
   if (indexes.ArePartialBy({mark, AllButPublished()})) return;
-  Need(Severity::kError,
+  Need(Severity::kError, FindingId("pending_index_missing"),
        "has no index of pending rows: each look would read the whole table",
        Create("INDEX", {table_.order}, fmt::format(" WHERE {}", Pending(""))));
 }
@@ -97,7 +101,7 @@ void IndexCheck::CheckHeld(const TableIndexes& indexes) {
   } else if (indexes.FindSomeBy(lease)) {
     return;
   }
-  Need(Severity::kWarning,
+  Need(Severity::kWarning, FindingId("lease_index_missing"),
        fmt::format("has no index on {}, by which held rows are found: each "
                    "claim reads the whole backlog",
                    lease),
@@ -109,7 +113,7 @@ void IndexCheck::CheckWaiting(const TableIndexes& indexes) {
   const std::string& next_attempt_at = table_.state.next_attempt_at;
   if (next_attempt_at.empty() || indexes.FindSomeBy(next_attempt_at)) return;
   Need(
-      Severity::kWarning,
+      Severity::kWarning, FindingId("next_attempt_index_missing"),
       fmt::format("has no index on {}, by which refused rows are found: each "
                   "look reads the whole backlog",
                   next_attempt_at),
@@ -124,7 +128,7 @@ void IndexCheck::CheckFailed(const TableIndexes& indexes) {
   const std::string failed = quote_(state.failed);
   if (indexes.ArePartialByValue(state.status, failed)) return;
   if (indexes.ArePartialBy({state.status, AllButPublished()})) return;
-  Need(Severity::kWarning,
+  Need(Severity::kWarning, FindingId("failed_index_missing"),
        fmt::format("has no index of rows whose {} is {}: counting them reads "
                    "the whole table, every few seconds",
                    state.status, failed),

@@ -36,7 +36,8 @@ class IndexCheck : private TableSql {
   void CheckHeld(const TableIndexes& indexes);
   void CheckWaiting(const TableIndexes& indexes);
   void CheckFailed(const TableIndexes& indexes);
-  void Need(Severity severity, std::string text, std::string remedy);
+  void Need(Severity severity, FindingId id, std::string text,
+            std::string remedy);
 
   std::string AllButPublished() const;
   // The statement that creates one.

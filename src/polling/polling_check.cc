@@ -45,10 +45,11 @@ constexpr StateColumn kStateColumns[] = {
 
 }  // namespace
 
-void PollingCheck::Add(Severity severity, std::string text,
+void PollingCheck::Add(Severity severity, FindingId id, std::string text,
                        std::string remedy) {
-  findings_.push_back({severity, fmt::format("table {}", options_.name),
-                       std::move(text), std::move(remedy)});
+  findings_.push_back({severity, std::move(id),
+                       fmt::format("table {}", options_.name), std::move(text),
+                       std::move(remedy)});
 }
 
 asio::awaitable<absl::StatusOr<Findings>> PollingCheck::Run() {
@@ -69,7 +70,7 @@ asio::awaitable<absl::StatusOr<Findings>> PollingCheck::Run() {
   if (status.ok()) status = co_await CheckIdentity();
   if (!status.ok()) co_return status;
   if (FirstError(findings_) == nullptr) {
-    Add(Severity::kOk, "can be polled");
+    Add(Severity::kOk, FindingId("polling_ok"), "can be polled");
   }
   co_return findings_;
 }
@@ -80,7 +81,7 @@ asio::awaitable<absl::Status> PollingCheck::CheckColumns() {
   // An error of the server has an SQLSTATE.
   if (absl::IsFailedPrecondition(schema.status()) &&
       SqlstateOf(schema.status()).empty()) {
-    Add(Severity::kError, "does not exist",
+    Add(Severity::kError, FindingId(kFindingTableMissing), "does not exist",
         options_.pattern.empty()
             ? "correct outbox.tables, or run walpost init -c FILE"
             : "if it was dropped on purpose, restart walpost");
@@ -94,14 +95,14 @@ asio::awaitable<absl::Status> PollingCheck::CheckColumns() {
     if (state.column == &RowStateOptions::status) {
       definition += connection_.Literal(options_.state.pending);
     }
-    Add(Severity::kError,
+    Add(Severity::kError, FindingId("state_column_missing"),
         fmt::format("has no column {}, which state.{} names", column,
                     state.key),
         fmt::format("ALTER TABLE {} ADD COLUMN {} {};", sql_name_,
                     QuoteName(column), definition));
   }
   if (!options_.order_by.empty() && !schema->FindColumn(options_.order_by)) {
-    Add(Severity::kError,
+    Add(Severity::kError, FindingId("order_by_column_missing"),
         fmt::format("has no column {}, which order_by names",
                     options_.order_by),
         fmt::format("ALTER TABLE {} ADD COLUMN {} bigserial;", sql_name_,
@@ -111,12 +112,14 @@ asio::awaitable<absl::Status> PollingCheck::CheckColumns() {
   if (table.ok()) {
     table_ = *std::move(table);
   } else if (FirstError(findings_) == nullptr) {
-    Add(Severity::kError, std::string(table.status().message()));
+    Add(Severity::kError, FindingId("id_column_missing"),
+        std::string(table.status().message()));
   }
   const auto mapper = TableMapper::Create(options_, *schema, references_);
   if (!mapper.ok() && FirstError(findings_) == nullptr) {
-    Add(Severity::kError, fmt::format("cannot be published: {}",
-                                      std::string(mapper.status().message())));
+    Add(Severity::kError, FindingId(kReasonTableUnsuitable),
+        fmt::format("cannot be published: {}",
+                    std::string(mapper.status().message())));
   }
   co_return absl::OkStatus();
 }
@@ -153,7 +156,7 @@ asio::awaitable<absl::Status> PollingCheck::CheckComparisons() {
         const bool can_compare,
         co_await CanCompare(connection_, type, comparison));
     if (can_compare) continue;
-    Add(Severity::kError,
+    Add(Severity::kError, FindingId("column_not_comparable"),
         fmt::format(
             "column {} has a type whose values Postgres cannot "
             "compare, and rows are {} it",
@@ -174,7 +177,7 @@ void PollingCheck::CheckOrder() {
   if (is_integer && !is_clock) return;
   if (polling_.strategy == Strategy::kCursor && !is_integer) {
     return Add(
-        Severity::kError,
+        Severity::kError, FindingId("order_by_not_integer"),
         fmt::format("column {} is not an integer: a cursor needs a sequence",
                     order.name),
         fmt::format("ALTER TABLE {} ADD COLUMN seq bigserial UNIQUE; and "
@@ -182,7 +185,7 @@ void PollingCheck::CheckOrder() {
                     sql_name_));
   }
   if (table_.aggregate.empty() && !is_clock) return;
-  Add(Severity::kWarning,
+  Add(Severity::kWarning, FindingId("order_by_not_sequence"),
       fmt::format("is published in the order of column {}, which is not "
                   "a sequence: {}",
                   order.name,
@@ -199,7 +202,7 @@ void PollingCheck::CheckLease() {
   if (polling_.strategy == Strategy::kCursor) {
     const auto column = table_.schema.FindColumn(state.transaction_id);
     if (table_.schema.columns[*column].type_oid == kXid8Oid) return;
-    Add(Severity::kError,
+    Add(Severity::kError, FindingId("transaction_id_not_xid8"),
         fmt::format("column {} is not of type xid8", state.transaction_id),
         fmt::format("ALTER TABLE {0} DROP COLUMN {1}, ADD COLUMN {1} {2};",
                     sql_name_, QuoteName(state.transaction_id),
@@ -207,7 +210,7 @@ void PollingCheck::CheckLease() {
     return;
   }
   if (polling_.strategy == Strategy::kClaim && !state.has_lease()) {
-    Add(Severity::kNote,
+    Add(Severity::kNote, FindingId("lease_column_missing"),
         fmt::format("has no column for a lease: rows are held by a transaction "
                     "that waits for Kafka, at most for {} ms",
                     polling_.transaction_timeout.count()),
@@ -248,6 +251,7 @@ asio::awaitable<absl::Status> PollingCheck::CheckNulls() {
     };
     if (!is_not_null && among(never_null)) {
       Add(is_cursor ? Severity::kError : Severity::kWarning,
+          FindingId("column_may_be_null"),
           fmt::format(
               "column {} may be NULL, and such a row would never be {}", column,
               column == table_.id && !is_cursor ? "marked" : "published"),
@@ -255,14 +259,14 @@ asio::awaitable<absl::Status> PollingCheck::CheckNulls() {
     }
     if (!is_not_null && !is_cursor && column == table_.order &&
         column != table_.id) {
-      Add(Severity::kWarning,
+      Add(Severity::kWarning, FindingId("order_by_may_be_null"),
           fmt::format("column {} may be NULL, and such a row goes out after "
                       "all others, in no order",
                       column),
           alter("SET NOT NULL"));
     }
     if (is_not_null && among(set_to_null)) {
-      Add(Severity::kError,
+      Add(Severity::kError, FindingId("state_column_not_null"),
           fmt::format("column {} may not be NULL, which it is while a row is "
                       "not held and does not wait",
                       column),
@@ -295,7 +299,7 @@ asio::awaitable<absl::Status> PollingCheck::CheckStatusValues() {
   if (state.can_fail()) wanted.emplace_back("failed", state.failed);
   for (const auto& [key, value] : wanted) {
     if (std::ranges::find(known, value) != known.end()) continue;
-    Add(Severity::kError,
+    Add(Severity::kError, FindingId("status_value_missing"),
         fmt::format("column {} is of enum {}, which has no value '{}' for "
                     "state.{}",
                     state.status, labels.Text(0, 0), value, key),
@@ -343,13 +347,15 @@ asio::awaitable<absl::Status> PollingCheck::CheckPrivileges() {
     if (!rows.Bool(0, 0)) missing.push_back(privilege);
     user = rows.Text(0, 1);
     if (privilege != wanted.front() || rows.Bool(0, 2)) continue;
-    Add(Severity::kError, fmt::format("role {} may not use its schema", user),
+    Add(Severity::kError, FindingId("schema_usage_missing"),
+        fmt::format("role {} may not use its schema", user),
         fmt::format("GRANT USAGE ON SCHEMA {} TO {};", QuoteName(schema),
                     QuoteName(user)));
   }
   if (missing.empty()) co_return absl::OkStatus();
   const std::string privileges = absl::StrJoin(missing, ", ");
-  Add(Severity::kError, fmt::format("role {} may not {} it", user, privileges),
+  Add(Severity::kError, FindingId("table_privilege_missing"),
+      fmt::format("role {} may not {} it", user, privileges),
       fmt::format("GRANT {} ON {} TO {};", privileges, sql_name_,
                   QuoteName(user)));
   co_return absl::OkStatus();
@@ -375,7 +381,9 @@ asio::awaitable<absl::Status> PollingCheck::CheckCursorTable() {
   const bool exists = rows.Bool(0, 0);
   if (exists ? rows.Bool(0, 1) : rows.Bool(0, 2)) co_return absl::OkStatus();
   findings_.push_back(
-      {Severity::kError, fmt::format("polling.cursor_table {}", table),
+      {Severity::kError,
+       FindingId(exists ? "cursor_table_forbidden" : "cursor_table_missing"),
+       fmt::format("polling.cursor_table {}", table),
        exists ? "may not be read and written by this role"
               : "is missing, and this role may not make it",
        fmt::format("run as the owner of the schema (sql/cursor.sql): {}",

@@ -47,7 +47,8 @@ class PollingCheck {
   boost::asio::awaitable<absl::Status> CheckIdentity();
   void CheckOrder();
   void CheckLease();
-  void Add(Severity severity, std::string text, std::string remedy = "");
+  void Add(Severity severity, FindingId id, std::string text,
+           std::string remedy = "");
 
   Connection& connection_;
   const PollingOptions& polling_;

@@ -1,6 +1,7 @@
 #include "retention/outbox_shape.h"
 
 #include "absl/strings/str_join.h"
+#include "base/finding_id.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/connect/quote.h"
@@ -106,8 +107,9 @@ asio::awaitable<absl::StatusOr<OutboxShape>> ReadOutboxShape(
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
                               co_await connection.Execute(shape_sql));
   if (rows.size() == 0) {
-    co_return absl::FailedPreconditionError(fmt::format(
+    const absl::Status missing = absl::FailedPreconditionError(fmt::format(
         "table {} does not exist: correct outbox.tables", table.name));
+    co_return WithFindingId(missing, FindingId(kFindingTableMissing));
   }
   OutboxShape shape;
   shape.table = quoted;

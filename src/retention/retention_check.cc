@@ -13,10 +13,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-Finding Warning(const std::string& table, std::string text,
+Finding Warning(FindingId id, const std::string& table, std::string text,
                 std::string remedy) {
-  return {Severity::kWarning, fmt::format("retention of {}", table),
-          std::move(text), std::move(remedy)};
+  return {Severity::kWarning, std::move(id),
+          fmt::format("retention of {}", table), std::move(text),
+          std::move(remedy)};
 }
 
 // Only for an existing slot: other checks report a missing one.
@@ -29,15 +30,17 @@ asio::awaitable<absl::Status> CheckProof(
   SlotProof proof(postgres, tables, nullptr);
   const absl::Status status = co_await proof.Look(connection);
   if (absl::IsFailedPrecondition(status)) {
-    findings.push_back(
-        {Severity::kWarning, "retention", std::string(status.message()), ""});
+    findings.push_back({Severity::kWarning,
+                        FindingIdOf(status, FindingId("retention_unproven")),
+                        "retention", std::string(status.message()), ""});
     co_return absl::OkStatus();
   }
   if (!status.ok()) co_return status;
   for (size_t i = 0; i < tables.size(); ++i) {
     const std::string doubt = proof.UnprovenReason(i);
     if (doubt.empty()) continue;
-    findings.push_back(Warning(tables[i].name, "no row is deleted", doubt));
+    findings.push_back(Warning(FindingId("retention_table_unproven"),
+                               tables[i].name, "no row is deleted", doubt));
   }
   co_return absl::OkStatus();
 }
@@ -58,7 +61,9 @@ asio::awaitable<absl::StatusOr<Findings>> CheckRetention(
         co_await ReadOutboxShape(connection, table, proof, limit);
     if (absl::IsFailedPrecondition(shape.status())) {
       findings.push_back(
-          Warning(table.name, std::string(shape.status().message()), ""));
+          Warning(FindingIdOf(shape.status(),
+                              FindingId("retention_time_column_missing")),
+                  table.name, std::string(shape.status().message()), ""));
       continue;
     }
     if (!shape.ok()) co_return shape.status();
@@ -71,7 +76,8 @@ asio::awaitable<absl::StatusOr<Findings>> CheckRetention(
     findings.insert(findings.end(), identity.begin(), identity.end());
     for (const OutboxShape::Leaf& leaf : shape->leaves) {
       if (leaf.is_quick) continue;
-      findings.push_back(Warning(leaf.name, "no index finds its old rows",
+      findings.push_back(Warning(FindingId("retention_index_missing"),
+                                 leaf.name, "no index finds its old rows",
                                  MissingIndexSql(*shape, leaf)));
     }
     const std::string sql = fmt::format(
@@ -84,13 +90,15 @@ asio::awaitable<absl::StatusOr<Findings>> CheckRetention(
     if (!may.ok()) co_return may.status();
     if (!may->Bool(0, 0)) {
       findings.push_back(
-          Warning(table.name, "rows may not be deleted",
+          Warning(FindingId("retention_delete_forbidden"), table.name,
+                  "rows may not be deleted",
                   fmt::format("GRANT SELECT, DELETE ON {} TO {};", shape->table,
                               may->Text(0, 2))));
     }
     if (shape->has_time_partitions && !may->Bool(0, 1)) {
       findings.push_back(
-          Warning(table.name, "partitions may not be made or dropped",
+          Warning(FindingId("retention_partitions_forbidden"), table.name,
+                  "partitions may not be made or dropped",
                   fmt::format("grant the role that owns {} to {}", shape->table,
                               may->Text(0, 2))));
     }

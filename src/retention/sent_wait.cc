@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/read_refusal.h"
 #include "base/reason_code.h"
 #include "base/sql_name.h"
 #include "base/sqlstate.h"
@@ -185,6 +186,10 @@ asio::awaitable<absl::StatusOr<std::optional<SentWait::Row>>> SentWait::FindRow(
         connection_->Literal(name), from);
     const absl::StatusOr<QueryRows> place = co_await connection_->Execute(find);
     if (IsOfAnotherType(place.status())) continue;
+    if (SqlstateOf(place.status()) == kSqlstatePrivilege) {
+      co_return WithPrivilegeRemedy(place.status(), name,
+                                    PQuser(connection_->raw()), "SELECT");
+    }
     if (!place.ok()) co_return place.status();
     if (place->size() == 0) continue;
     OutboxShape::Leaf leaf;

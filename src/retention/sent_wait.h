@@ -29,8 +29,8 @@ namespace walpost {
 
 class SentWait {
  public:
-  // Of the options of a pass, postgres, tables, origin, proof, cursor_table and
-  // load_checkpoint are used.
+  // Uses these options of a pass: postgres, tables, origin, proof, cursor_table
+  // and load_checkpoint.
   SentWait(boost::asio::any_io_executor executor, Pruner::Options options);
 
   // Everything that was committed before the LSN. kUnavailable: not until

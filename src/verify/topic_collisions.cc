@@ -24,7 +24,8 @@ Findings FindCollisions(const std::set<std::string>& wanted,
       continue;
     }
     findings.push_back(
-        {Severity::kWarning, fmt::format("topic {}", topic),
+        {Severity::kWarning, FindingId("topic_name_collides"),
+         fmt::format("topic {}", topic),
          fmt::format("collides with topic {}: the brokers create only one of "
                      "two names that differ in '.' and '_' alone, and events "
                      "of the other wait",

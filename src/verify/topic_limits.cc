@@ -111,7 +111,7 @@ Findings DescribeDeletions(const TopicLimits& limits, const RowsForTopic& rows,
   if (!rows.time_column.empty() && limits.accepted_age_ms >= 0 &&
       rows.refused != 0) {
     findings.push_back(
-        {severity, subject,
+        {severity, FindingId("records_too_old_for_topic"), subject,
          fmt::format(
              "{} message.timestamp.before.max.ms={} ({}), and {} of table {} "
              "are older by column {}, which gives records their time "
@@ -126,7 +126,7 @@ Findings DescribeDeletions(const TopicLimits& limits, const RowsForTopic& rows,
                           rows.too_old != 0;
   if (may_be_old) {
     findings.push_back(
-        {severity, subject,
+        {severity, FindingId("records_older_than_retention"), subject,
          fmt::format(
              "{} retention.ms={} ({}), and {} of table {} are older by column "
              "{}, which gives records their time (columns.timestamp): Kafka "
@@ -142,7 +142,7 @@ Findings DescribeDeletions(const TopicLimits& limits, const RowsForTopic& rows,
           static_cast<uint64_t>(limits.retention_bytes * limits.partitions);
   if (is_small) {
     findings.push_back(
-        {severity, subject,
+        {severity, FindingId("rows_exceed_retention_bytes"), subject,
          fmt::format("{} retention.bytes={} for each of {} partitions, and "
                      "the payloads of table {} have {} bytes: Kafka deletes "
                      "the first records again",
@@ -158,7 +158,8 @@ Findings DescribeDeletions(const TopicLimits& limits, const RowsForTopic& rows,
             : fmt::format("how many rows of table {} have no key is not known",
                           rows.table);
     findings.push_back(
-        {rows.keyless ? severity : Severity::kWarning, subject,
+        {rows.keyless ? severity : Severity::kWarning,
+         FindingId("compacted_topic_without_keys"), subject,
          fmt::format("{} cleanup.policy={}, and {}: the brokers refuse such "
                      "records",
                      has, limits.cleanup_policy, which),
@@ -167,7 +168,7 @@ Findings DescribeDeletions(const TopicLimits& limits, const RowsForTopic& rows,
   }
   if (limits.is_compacted()) {
     findings.push_back(
-        {Severity::kNote, subject,
+        {Severity::kNote, FindingId("topic_compacted"), subject,
          fmt::format(
              "{} cleanup.policy={}: Kafka keeps the last event of a key "
              "alone, and an event that is sent again becomes the last one",

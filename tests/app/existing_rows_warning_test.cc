@@ -73,25 +73,33 @@ class ExistingRowsWarningTest : public ::testing::Test {
 TEST_F(ExistingRowsWarningTest, EachHistoryHasItsWords) {
   server_.Answer(kSlot, testing::SlotAt("0/150"));
   EXPECT_THAT(Find(), ElementsAre(StartsWith(
-                          "warning table app.one: has 3 rows that are older "
+                          "warning existing_rows_unpublished table app.one: "
+                          "has 3 rows that are older "
                           "than slot orders: they will not be published "
                           "(snapshot: never) -> set snapshot: initial")));
   server_.Answer(kComments, {{""}});
   EXPECT_THAT(Find(), ElementsAre(StartsWith(
-                          "warning table app.one: has 3 rows: those that were "
+                          "warning existing_rows_unpublished table app.one: "
+                          "has 3 rows: those that were "
                           "committed before slot orders was made will not")));
   server_.Answer(kSlot, {});
-  EXPECT_THAT(Find(), ElementsAre(StartsWith(
-                          "warning table app.one: has 3 rows, and slot orders "
-                          "is not made yet: they will not")));
+  EXPECT_THAT(Find(),
+              ElementsAre(StartsWith("warning existing_rows_unpublished table "
+                                     "app.one: has 3 rows, and slot orders "
+                                     "is not made yet: they will not")));
   config_.postgres.initial_snapshot = true;
-  EXPECT_THAT(Find(), ElementsAre("note table app.one: has 3 rows, and slot "
-                                  "orders is not made yet: they will be "
-                                  "published at the first start (snapshot: "
-                                  "initial)"));
+  EXPECT_THAT(
+      Find(),
+      ElementsAre(
+          "note existing_rows_in_snapshot table app.one: has 3 rows, and slot "
+          "orders is not made yet: they will be "
+          "published at the first start (snapshot: "
+          "initial)"));
   server_.Answer(kCount, {{"0"}});
-  EXPECT_THAT(Find(), ElementsAre("ok table app.one: has no rows that are "
-                                  "older than slot orders"));
+  EXPECT_THAT(
+      Find(),
+      ElementsAre("ok existing_rows_none table app.one: has no rows that are "
+                  "older than slot orders"));
 }
 
 TEST_F(ExistingRowsWarningTest, AfterTheFirstStreamNothingIsCounted) {
@@ -106,12 +114,12 @@ TEST_F(ExistingRowsWarningTest, AfterTheFirstStreamNothingIsCounted) {
 TEST_F(ExistingRowsWarningTest, ATableThatCannotBeReadIsNamedWithTheGrant) {
   server_.Answer(kSlot, testing::SlotAt("0/150"));
   server_.Fail(kCount, "42501", "permission denied");
-  EXPECT_THAT(
-      Find(),
-      ElementsAre(
-          AllOf(StartsWith("note table app.one: cannot be read by role relay"),
-                HasSubstr("GRANT USAGE ON SCHEMA \"app\" TO \"relay\"; GRANT "
-                          "SELECT ON \"app\".\"one\" TO \"relay\";"))));
+  EXPECT_THAT(Find(),
+              ElementsAre(AllOf(
+                  StartsWith("note existing_rows_unknown table app.one: cannot "
+                             "be read by role relay"),
+                  HasSubstr("GRANT USAGE ON SCHEMA \"app\" TO \"relay\"; GRANT "
+                            "SELECT ON \"app\".\"one\" TO \"relay\";"))));
 }
 
 // The slot is streamed from; one table has come later.
@@ -120,26 +128,29 @@ TEST_F(ExistingRowsWarningTest, P9RowsOfANewTableAreCountedApart) {
   config_.outbox.tables[1].name = "app.two";
   server_.Answer(kCoverage, {{"16388:690", "app.one", "1.r1:5"},
                              {"16388:690", "app.two", "2.r2:6"}});
-  EXPECT_THAT(
-      Find(),
-      ElementsAre(StartsWith(
-          "warning table app.two: is new in outbox.tables, and has 4 rows")));
+  EXPECT_THAT(Find(), ElementsAre(StartsWith(
+                          "warning new_table_rows_unpublished table app.two: "
+                          "is new in outbox.tables, and has 4 rows")));
   EXPECT_THAT(Find(AskStore::kYes, ReportNew::kNo), IsEmpty());
-  EXPECT_THAT(
-      Find(AskStore::kNo),
-      ElementsAre(StartsWith(
-          "warning table app.two: is new in outbox.tables, and has 4 rows")));
+  EXPECT_THAT(Find(AskStore::kNo),
+              ElementsAre(StartsWith(
+                  "warning new_table_rows_unpublished table app.two: is new in "
+                  "outbox.tables, and has 4 rows")));
   server_.Answer(kSlot, testing::SlotAt("0/150"));
   EXPECT_THAT(
       Find(),
       ElementsAre(
+          StartsWith("warning new_table_rows_unpublished table app.two: is new "
+                     "in outbox.tables, and has 4"),
           StartsWith(
-              "warning table app.two: is new in outbox.tables, and has 4"),
-          StartsWith("warning table app.one: has 3")));
+              "warning existing_rows_unpublished table app.one: has 3")));
   EXPECT_THAT(Find(AskStore::kYes, ReportNew::kNo),
-              ElementsAre(StartsWith("warning table app.one: has 3")));
+              ElementsAre(StartsWith(
+                  "warning existing_rows_unpublished table app.one: has 3")));
   server_.Fail(kUnsent, "42P01", "does not exist");
-  EXPECT_THAT(Find(), ElementsAre(StartsWith("warning table app.one: has 3")));
+  EXPECT_THAT(Find(),
+              ElementsAre(StartsWith(
+                  "warning existing_rows_unpublished table app.one: has 3")));
 }
 
 TEST_F(ExistingRowsWarningTest, P8ALookThatFailedIsMadeAgain) {

@@ -137,5 +137,52 @@ TEST_F(CheckVerbTest, AStoreNoticesMore) {
               HasSubstr("ok      checkpoint.store is set: a slot that"));
 }
 
+// A CI pipeline or an operator's rule looks for the id, not for the text.
+TEST_F(CheckVerbTest, AFindingHasAnId) {
+  server_.Answer(kSlot, {});
+  const Outcome ended = Run("check --json");
+  EXPECT_EQ(ended.exit_code, kExitFindings);
+  EXPECT_THAT(ended.out, HasSubstr(R"({"part":"Postgres","id":"slot_missing",)"
+                                   R"("severity":"error","thing":"gap )"));
+  EXPECT_THAT(ended.out,
+              HasSubstr(R"({"part":"checkpoint","id":"checkpoint_store_none",)"
+                        R"("severity":"note",)"));
+  EXPECT_THAT(ended.out, HasSubstr(R"({"part":"Kafka","id":"kafka_ok",)"));
+}
+
+TEST_F(CheckVerbTest, AnErrorOfPostgresHasTheIdOfItsCause) {
+  for (const auto& [sqlstate, id] :
+       {std::pair("57P03", "postgres_unavailable"),
+        std::pair("28P01", "credentials_rejected"),
+        std::pair("3D000", "database_missing"),
+        std::pair("53300", "postgres_connections_exhausted"),
+        std::pair("42501", "postgres_privilege_missing"),
+        std::pair("0A000", "postgres_check_failed")}) {
+    server_.Refuse(sqlstate, "no");
+    EXPECT_THAT(Run("check --json").out,
+                HasSubstr(fmt::format(R"("part":"Postgres","id":"{}",)", id)));
+  }
+}
+
+TEST_F(CheckVerbTest, AnErrorOfTheConfigurationIsAFindingInJson) {
+  Set("http.listen", "':x'");
+  for (const char* line : {"check --json", "check --offline --json"}) {
+    const Outcome ended = Run(line);
+    EXPECT_EQ(ended.exit_code, kExitUsage);
+    EXPECT_THAT(ended.out,
+                HasSubstr(R"({"part":"configuration","id":)"
+                          R"("configuration_invalid","severity":"error",)"));
+    EXPECT_THAT(ended.err, HasSubstr("walpost: http.listen"));
+  }
+  EXPECT_EQ(Run("check --offline").out, "");
+  Set("http.listen", "''");
+  Set("kafka.properties", "{acks: 1}");
+  EXPECT_THAT(Run("check --offline --json").out,
+              HasSubstr(R"("id":"kafka_property_invalid")"));
+  Set("kafka.no_such_key", "1");
+  EXPECT_THAT(Run("check --offline --json").out,
+              HasSubstr(R"("id":"configuration_invalid")"));
+}
+
 }  // namespace
 }  // namespace walpost

@@ -197,7 +197,8 @@ TEST_F(CommandLineTest, TheFirstWordIsAVerb) {
       {{},
        "walpost: which verb? One of run, check, init, status, tail, "
        "verify, replay, recover, pause, resume, skip, dead-letter, "
-       "dead-letters, parked, prune, config, wait, version, man, completion; see "
+       "dead-letters, parked, prune, config, wait, version, man, completion; "
+       "see "
        "walpost --help\n"},
       {{"-c"},
        "walpost: -c: options come after the verb, as in walpost run -c "

@@ -76,6 +76,32 @@ TEST(LiveConfigTest, WhatWasTakenUpIsNoChangeTheNextTime) {
   EXPECT_THAT(again.need_restart, IsEmpty());
 }
 
+TEST(LiveConfigTest, NewContentsOfAReferenceAreTold) {
+  std::string secret = "one";
+  Environment environment;
+  environment.file = [&secret](const std::string&) { return secret; };
+  const auto load = [&environment] {
+    return *ParseConfig(
+        "{postgres: {conninfo: 'password=${file:/a}'},"
+        " kafka: {properties: {sasl.password: '${file:/b}'}}}",
+        "walpost.yaml", {}, environment);
+  };
+  LiveConfig live(load());
+  EXPECT_THAT(live.TakeUp(load()).taken_up, IsEmpty());
+  secret = "two";
+  for (const bool is_first : {true, false}) {
+    const LiveConfig::Changes changes = live.TakeUp(load());
+    EXPECT_THAT(changes.need_restart, IsEmpty());
+    if (is_first) {
+      EXPECT_THAT(changes.taken_up,
+                  ElementsAre("postgres.conninfo (new contents)",
+                              "kafka.properties.sasl.password (new contents)"));
+    } else {
+      EXPECT_THAT(changes.taken_up, IsEmpty());
+    }
+  }
+}
+
 TEST(LiveConfigTest, ReferencesAreComparedByTheirNames) {
   LiveConfig live(Parse("{postgres: {conninfo: 'host=${env:A} password=1'}}"));
   EXPECT_THAT(

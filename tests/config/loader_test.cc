@@ -390,6 +390,8 @@ const Row kRows[] = {
      [](const Config& c) { return Text(c.retention.partitions_ahead); }},
     {"http.listen", "", "{http: {listen: '0.0.0.0:9090'}}", "0.0.0.0:9090",
      [](const Config& c) { return c.http.listen; }},
+    {"log.keys", "false", "{log: {keys: true}}", "true",
+     [](const Config& c) { return Text(c.log.keys); }},
     {"log.level", "1", "{log: {level: debug}}", "0",
      [](const Config& c) {
        return std::to_string(static_cast<int>(c.log.level));

@@ -133,6 +133,7 @@ http:
 log:
   level: info
   format: text
+  keys: false
 )");
 }
 

@@ -105,12 +105,26 @@ def test_check_prints_json(check):
     assert ended.returncode == 1
     found = [json.loads(line) for line in ended.stdout.splitlines()]
     for finding in found:
-        assert set(finding) == {"part", "severity", "thing", "cause", "remedy"}
+        assert set(finding) == {"part", "id", "severity", "thing", "cause",
+                                "remedy"}
     errors = {finding["part"] for finding in found
               if finding["severity"] == "error"}
     assert {"Postgres", "Kafka"} <= errors
+    assert {"postgres_unavailable", "kafka_unavailable"} <= {
+        finding["id"] for finding in found}
     note, = (finding for finding in found
-             if finding["thing"] == "checkpoint.store")
+             if finding["id"] == "checkpoint_store_none")
     assert note["severity"] == "note" and note["cause"] and note["remedy"]
-    assert json.loads(check(_USABLE, "--offline", "--json")
-                      .stdout.splitlines()[0])["part"] == "configuration"
+    first = json.loads(check(_USABLE, "--offline", "--json")
+                       .stdout.splitlines()[0])
+    assert (first["part"], first["id"]) == (
+        "configuration", "configuration_ok")
+
+
+def test_check_prints_json_of_what_the_loader_refuses(check):
+    """The line on stderr and the exit code are those of the text."""
+    ended = check(_USABLE + "http: {lissten: ':1'}\n", "--json")
+    assert ended.returncode == 2
+    finding = json.loads(ended.stdout)
+    assert finding["id"] == "configuration_invalid"
+    assert finding["cause"] in ended.stderr

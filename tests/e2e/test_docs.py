@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import json
+import os
 import re
 import secrets
 import shlex
@@ -14,6 +15,7 @@ import pytest
 import yaml
 
 from harness import KafkaReader, Walpost, run_sql_file, wait_until
+from harness.certificates import Authority
 from harness.kafka_java import run_tool
 from harness.pages import blocks, inline_commands
 from harness.paths import REPOSITORY, walpost_binary
@@ -26,6 +28,9 @@ _ON_ERROR = ("on_error:\n  topic_field_missing: dead_letter\n"
 _LETTERS = ("on_error:\n  topic_field_missing: dead_letter\n"
             "  headers_unreadable: dead_letter\n")
 _CLAIM_CHECK = "outbox:\n  tables:\n    - name: public.outbox\n"
+
+# Their tests hold these pages to the examples: test_producers, test_consumers.
+_OF_EXAMPLES = ("docs/produce.md", "docs/consume.md")
 
 # Page and beginning of each block, and what runs it: a test of this file, or
 # the name of what does so elsewhere.
@@ -40,10 +45,12 @@ _BLOCKS = {
     ("docs/architecture.md", "cli/run"): "a picture",
     ("docs/architecture.md", "WAL"): "a picture",
     ("docs/architecture.md", "broker"): "a picture",
+    **{(block.page, block.first_line): "test_pages" for block in blocks()
+       if block.page == "docs/cli.md"},
     ("docs/configuration.md", _OTHER_SHAPES): "test_tables_of_other_shapes",
     ("docs/configuration.md", "route:"): "test_topics_that_walpost_creates",
-    ("docs/configuration.md", _CLAIM_CHECK): "test_claim_check",
-    ("docs/configuration.md", "SELECT payload::text"): "test_claim_check",
+    ("docs/records.md", _CLAIM_CHECK): "test_claim_check",
+    ("docs/records.md", "SELECT payload::text"): "test_claim_check",
     ("docs/dead-letters.md", _ON_ERROR): "test_dead_letters",
     ("docs/dead-letters.md", "walpost dead-letter -c"): "test_dead_letters",
     ("docs/dead-letters.md", "walpost dead-letters -c walpost.yaml list"):
@@ -69,15 +76,22 @@ _BLOCKS = {
     ("docs/kubernetes.md", "helm install"): "tests/packages/test_chart.py",
     ("docs/kubernetes.md", "kubectl exec"): "needs a cluster",
     ("docs/kubernetes.md", "defaults:"): "test_packages_and_chart",
+    ("docs/managed-kafka.md", "kafka:\n  brokers: pkc"): "test_managed_services",
+    ("docs/managed-kafka.md", "kafka:\n  brokers: b-1"): "test_managed_services",
+    ("docs/managed-kafka.md", "kafka:\n  brokers: b-2"): "test_managed_services",
+    ("docs/managed-kafka.md", "kafka:\n  brokers: kaf"): "test_managed_services",
+    ("docs/managed-kafka.md", "kafka:\n  brokers: abc"): "test_managed_services",
+    ("docs/managed-kafka.md", "kafka:\n  brokers: sho"): "test_managed_services",
+    ("docs/managed-postgres.md", "postgres:"): "test_managed_services",
     ("docs/moving.md", "walpost verify"): "test_moving",
     ("docs/moving.md", "walpost recover"): "test_moving",
-    ("docs/operations.md", "ALTER TABLE outbox"): "test_recover",
-    ("docs/operations.md", "outbox: {tables"): "test_recover",
-    ("docs/operations.md", "walpost recover"): "test_recover",
-    ("docs/operations.md", "walpost run"): "test_from_lsn",
-    ("docs/operations.md", "table public.outbox has"): "test_existing_rows",
-    ("docs/operations.md", "walpost replay"): "test_replay",
-    ("docs/operations.md", "SELECT pg_copy"): "test_a_slot_with_two_phase",
+    ("docs/gaps.md", "ALTER TABLE outbox"): "test_recover",
+    ("docs/gaps.md", "outbox: {tables"): "test_recover",
+    ("docs/gaps.md", "walpost recover"): "test_recover",
+    ("docs/wal.md", "walpost run"): "test_from_lsn",
+    ("docs/first-start.md", "table public.outbox has"): "test_existing_rows",
+    ("docs/replay.md", "walpost replay"): "test_replay",
+    ("docs/postgres.md", "SELECT pg_copy"): "test_a_slot_with_two_phase",
     ("docs/origins.md", "postgres:"): "test_origins",
     ("docs/origins.md", "ALTER SYSTEM"): "test_origins",
     ("docs/origins.md", "walpost replay"): "test_origins",
@@ -87,6 +101,14 @@ _BLOCKS = {
     ("docs/polling.md", "UPDATE outbox"): "test_a_failed_row",
     ("docs/polling.md", "ALTER TABLE events"): "test_cursor",
     ("docs/polling.md", "SELECT max"): "test_polling",
+    ("docs/quickstart.md", "docker run"): "needs an engine of Docker",
+    ("docs/quickstart.md", "apt-get install"): "tests/packages/test_packages.py",
+    ("docs/quickstart.md", "cat >walpost.yaml"): "test_quickstart",
+    ("docs/quickstart.md", "psql -c"): "test_quickstart",
+    ("docs/quickstart.md", "walpost run"): "test_quickstart",
+    ("docs/quickstart.md", "for order"): "test_quickstart",
+    ("docs/quickstart.md", "walpost verify"): "test_quickstart",
+    ("docs/quickstart.md", "kill"): "test_quickstart",
     ("docs/retention.md", "walpost prune -c walpost.yaml --older-than 7d --d"):
         "test_prune",
     ("docs/retention.md", "walpost prune -c walpost.yaml --older-than 7d --a"):
@@ -95,7 +117,7 @@ _BLOCKS = {
         "test_kafka_deletes",
     ("docs/runbook.md", "walpost status"):
         "test_monitoring",
-    ("docs/operations.md", "walpost pause -c"): "test_pause_and_resume",
+    ("docs/pause.md", "walpost pause -c"): "test_pause_and_resume",
     ("docs/security.md", "postgres:\n  conninfo: >-\n    host=db"):
         "test_secured_postgres",
     ("docs/security.md", "postgres:\n  conninfo: >-\n    host=shop"):
@@ -113,12 +135,23 @@ _BLOCKS = {
     ("docs/security.md", "grant select, update, delete"): "test_rights",
     ("docs/security.md", "grant create"): "test_rights",
     ("docs/security.md", "kafka-acls.sh"): "test_kafka_acls",
+    ("docs/sizing.md", "select pg_size_pretty"): "test_sizing",
     ("docs/tables.md", "outbox:"): "test_renamed_table",
     ("docs/tables.md", "walpost check"): "test_a_table_that_comes_later",
     ("docs/tables.md", "walpost replay"): "test_a_table_that_comes_later",
     ("docs/tables.md", "ALTER PUBLICATION"): "test_a_table_that_comes_later",
     ("docs/tables.md", "begin;"): "test_moved_history",
+    ("docs/upgrade-postgres.md", "walpost verify"): "test_upgrade",
+    ("docs/upgrade-postgres.md", "pg_upgrade"): "test_upgrade",
+    ("docs/upgrade-postgres.md", "walpost recover -c walpost.yaml --a"):
+        "test_upgrade",
+    ("docs/upgrade-postgres.md", "walpost recover -c walpost.yaml --d"):
+        "test_upgrade",
     ("docs/verify.md", "walpost verify"): "test_readme",
+    ("docs/wait.md", "select pg_current"): "test_wait",
+    ("docs/wait.md", "walpost wait -c walpost.yaml --l"): "test_wait",
+    ("docs/wait.md", "walpost wait -c walpost.yaml --e"): "test_wait",
+    ("docs/wait.md", "curl"): "test_wait",
 }
 
 
@@ -141,12 +174,15 @@ def _commands(page, beginning):
 
 def test_every_block_is_run():
     unknown = [str(block) for block in blocks()
-               if not any(block.page == page and
-                          block.text.startswith(beginning)
-                          for page, beginning in _BLOCKS)]
+               if block.page not in _OF_EXAMPLES and
+               not any(block.page == page and
+                       block.text.startswith(beginning)
+                       for page, beginning in _BLOCKS)]
     assert not unknown, "no test runs these blocks"
-    for page, beginning in _BLOCKS:
-        _text(page, beginning)
+    gone = [f"{page}: {beginning}" for page, beginning in _BLOCKS
+            if not any(block.page == page and block.text.startswith(beginning)
+                       for block in blocks())]
+    assert not gone, "no page has these blocks"
 
 
 def test_packages_and_chart(tmp_path):
@@ -164,6 +200,44 @@ def test_packages_and_chart(tmp_path):
         path.write_text(json.dumps(config))
         subprocess.run([walpost_binary(), "run", "--print-config", "-c", path],
                        check=True, capture_output=True, timeout=30)
+
+
+def test_managed_services(tmp_path):
+    """walpost and librdkafka take what these pages have, files aside."""
+    secret = tmp_path / "secret"
+    secret.write_text("s3cr3t")
+    authority = Authority(tmp_path / "certificates")
+    certificate, key = authority.issue("walpost")
+    files = {"ssl.ca.location": authority.certificate,
+             "ssl.certificate.location": certificate, "ssl.key.location": key}
+    for block in blocks():
+        if not block.page.startswith("docs/managed-"):
+            continue
+        text = re.sub(r"\$\{file:[^}]*\}", f"${{file:{secret}}}", block.text)
+        for name, file in files.items():
+            text = re.sub(rf"{re.escape(name)}: \S+", f"{name}: {file}", text)
+        config = {"postgres": {"conninfo": "host=db"},
+                  "kafka": {"brokers": "kafka:9092"}, **yaml.safe_load(text)}
+        path = tmp_path / "walpost.yaml"
+        path.write_text(yaml.safe_dump(config))
+        ran = subprocess.run([walpost_binary(), "check", "--offline", "-c", path],
+                             capture_output=True, text=True, timeout=30)
+        assert ran.returncode == 0, f"{block}\n{ran.stdout}{ran.stderr}"
+
+
+def test_sizing(database):
+    """The query; and each figure is one of the report, or a thousandth of it."""
+    assert database.value(_text("docs/sizing.md", "select pg_size_pretty"))
+    page = (REPOSITORY / "docs" / "sizing.md").read_text()
+    report = (REPOSITORY / "bench" / "RESULTS.md").read_text()
+    rows = re.findall(r"^\| ([^|]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$",
+                      page, re.M)
+    assert len(rows) == 5
+    for load, *figures in rows:
+        factor = 1 if load.startswith("steady") else 1000
+        for figure in figures:
+            found = f"{float(figure) * factor:.3g}"
+            assert re.search(rf"\| {re.escape(found)}0* \(", report), (load, found)
 
 
 def test_inline_commands_are_ones_that_walpost_has():
@@ -233,6 +307,32 @@ def test_readme(shop, kafka, directory):
         relay.close()
 
 
+def test_quickstart(own_postgres, kafka, directory):
+    """The whole page as a reader pastes it, except for what brings the servers
+    and the program."""
+    script = "".join(
+        block.text for block in blocks() if block.page == "docs/quickstart.md"
+        and not block.text.startswith(("docker", "apt-get")))
+    for word, own in (("127.0.0.1:9092", kafka.bootstrap),
+                      ("127.0.0.1:9187", f"127.0.0.1:{free_port()}")):
+        assert word in script
+        script = script.replace(word, own)
+    (directory / "walpost").symlink_to(walpost_binary())
+    ran = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", "trap 'kill 0' EXIT\n" + script],
+        cwd=directory, capture_output=True, text=True, timeout=120,
+        start_new_session=True, check=False,
+        env={**os.environ, "PATH": f"{directory}:{os.environ['PATH']}",
+             "PGPORT": str(own_postgres.port)})
+    log = (directory / "walpost.log").read_text()
+    assert "key 42, value {\"amount\": 12.50}, headers id=" in ran.stdout, (
+        ran.stdout + ran.stderr + log)
+    assert "501 committed events" in ran.stdout and "\nclean\n" in ran.stdout, (
+        ran.stdout + ran.stderr + log)
+    assert log.count("streaming from slot walpost") == 2, log
+    assert "pg_drop_replication_slot" in ran.stdout, ran.stdout + ran.stderr
+
+
 def test_a_table_that_comes_later(walpost, database, kafka, topics):
     """Added while walpost runs, mended, and removed again."""
     relay = walpost(database, kafka, topics)
@@ -300,9 +400,9 @@ def test_recover(walpost, database, kafka, topics):
     """A lost slot, on a table that has been given a transaction_id."""
     run_sql_file(database, "outbox.sql")
     database.execute("alter table outbox drop column if exists transaction_id")
-    database.execute(_text("docs/operations.md", "ALTER TABLE outbox"))
+    database.execute(_text("docs/gaps.md", "ALTER TABLE outbox"))
     relay = walpost(database, kafka, topics, **yaml.safe_load(
-        _text("docs/operations.md", "outbox: {tables")))
+        _text("docs/gaps.md", "outbox: {tables")))
     relay.run()
     insert = _text("README.md", "insert into outbox")
     database.execute(insert)
@@ -311,7 +411,7 @@ def test_recover(walpost, database, kafka, topics):
     relay.stop()
     database.execute(insert)
     database.execute("select pg_drop_replication_slot(%s)", (relay.slot,))
-    dry, real = _commands("docs/operations.md", "walpost recover")
+    dry, real = _commands("docs/gaps.md", "walpost recover")
     scratch = ["--work-directory", str(relay.config_path.parent)]
     shown = relay.verb(*dry, *scratch)
     assert shown.returncode == 0 and "slot_missing" in shown.stdout, (
@@ -335,7 +435,7 @@ def test_from_lsn(walpost, database, kafka, outbox, topics):
     outbox.insert("order", "sent-by-the-other")
     begin = database.current_lsn()
     outbox.insert("order", "to-be-sent")
-    (_, flag, _), = _commands("docs/operations.md", "walpost run")
+    (_, flag, _), = _commands("docs/wal.md", "walpost run")
     relay.start(flag, f"{begin >> 32:X}/{begin & 0xffffffff:X}")
     relay.wait_ready()
     reader = KafkaReader(kafka.bootstrap)
@@ -351,7 +451,7 @@ def test_existing_rows(walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics)
     assert relay.verb("init").returncode == 0
     relay.run()
-    line = _text("docs/operations.md", "table public.outbox has").strip()
+    line = _text("docs/first-start.md", "table public.outbox has").strip()
     line = line.replace("300 rows", "3 rows").replace(
         "slot walpost:", f"slot {relay.slot}:")
     relay.wait_log(re.escape(line))
@@ -381,7 +481,7 @@ def test_replay(walpost, database, kafka, outbox, topics, directory):
     values = {"16/B374D848": place(begin), "16/C0000000": place(end),
               "checkpoint.of.monday": str(directory / "monday"),
               "again.": f"{topics}again."}
-    for words in _commands("docs/operations.md", "walpost replay"):
+    for words in _commands("docs/replay.md", "walpost replay"):
         ran = relay.verb(*[values.get(word, word) for word in words])
         assert ran.returncode == 0, f"{words}\n{ran.stdout}{ran.stderr}"
     assert len(reader.read_all(f"{topics}again.")) == 1
@@ -400,7 +500,7 @@ def test_a_slot_with_two_phase(walpost, own_postgres, kafka, topics):
     relay = walpost(database, kafka, topics, postgres={"slot": "walpost"})
     relay.start()
     assert relay.wait_exit() == 3
-    for statement in _text("docs/operations.md", "SELECT pg_copy").split(";"):
+    for statement in _text("docs/postgres.md", "SELECT pg_copy").split(";"):
         if statement.strip():
             database.execute(statement)
     relay.run()
@@ -473,10 +573,28 @@ def test_prune(walpost, database, kafka, topics):
 def test_pause_and_resume(walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics).run()
     assert outbox
-    for words in _commands("docs/operations.md", "walpost pause -c"):
+    for words in _commands("docs/pause.md", "walpost pause -c"):
         said = relay.verb(*words)
         assert said.returncode == 0, said.stderr
         assert f"slot {database.name}: {words[0]}" in said.stdout
+
+
+def test_wait(walpost, database, kafka, topics):
+    page = "docs/wait.md"
+    run_sql_file(database, "outbox.sql")
+    relay = walpost(database, kafka, topics).run()
+    time.sleep(1.1)  # the slot's birth is on record to the second
+    event = database.value("insert into outbox (aggregate_type, payload) "
+                           "values ('order', '{}') returning id::text")
+    lsn = database.value(_text(page, "select pg_current"))
+    values = {"0/16B3748": lsn, "0192f0c4-7c1e-7b52-9e3a-5d0e8d2c9a11": event}
+    for option in ("--l", "--e"):
+        words, = _commands(page, f"walpost wait -c walpost.yaml {option}")
+        ran = relay.verb(*[values.get(word, word) for word in words])
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+    command = _text(page, "curl").replace("0/16B3748", lsn).replace(
+        "127.0.0.1:9187", relay.config["http"]["listen"])
+    subprocess.run(command, shell=True, timeout=30, check=True)
 
 
 def test_dead_letters(walpost, database, kafka, outbox, topics):
@@ -544,7 +662,7 @@ def test_dead_letters_in_postgres(walpost, database, kafka, outbox, topics):
 
 
 def test_claim_check(walpost, database, kafka, topics):
-    page = "docs/configuration.md"
+    page = "docs/records.md"
     run_sql_file(database, "outbox.sql")
     database.execute("alter table outbox drop constraint outbox_payload_check")
     walpost(database, kafka, topics,

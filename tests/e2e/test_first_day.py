@@ -105,7 +105,7 @@ def test_p8_dead_letters_are_retried_after_the_mend(install, topics, store):
     assert "no object" in shown and "public.outbox" in shown
     day.assert_whole({"dead_letter": [mended, useless]})
 
-    # As operations.md has it for this reason code.
+    # As docs/states.md has it for this reason code.
     day.restart(**mapped(headers=None))
     retry = ("dead-letters", "retry", "--key", "key-1", *_WHY)
     assert "--out-of-order" in day.verb(*retry, code=2)

@@ -1,6 +1,6 @@
 """Limits: what comes near one is warned of, and what is beyond it has a class.
 
-The table in docs/operations.md says what they are. P8: an event for one topic
+The table in docs/limits.md says what they are. P8: an event for one topic
 too many stops the flow loudly, or goes where `on_error` says.
 """
 
@@ -113,9 +113,8 @@ def test_the_table_of_limits_has_the_values_that_count(walpost, database,
                                                        kafka, topics):
     relay = walpost(database, kafka, topics)
     printed = relay.verb("run", "--print-config").stdout
-    text = (REPOSITORY / "docs" / "operations.md").read_text(encoding="utf-8")
-    table = text.split("\n## Limits\n")[1].split("\n## ")[0]
-    stated = re.findall(r"`(\w+)\.(\w+)`: (\w+)", table)
+    text = (REPOSITORY / "docs" / "limits.md").read_text(encoding="utf-8")
+    stated = re.findall(r"`(\w+)\.(\w+)`: (\w+)", text)
     assert len(stated) >= 6
     for section, key, value in stated:
         values = printed.split(f"\n{section}:\n")[1]

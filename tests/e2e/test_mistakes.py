@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 from harness import Outbox, Postgres
-from harness.paths import fetched_postgres, walpost_binary
+from harness.paths import REPOSITORY, fetched_postgres, walpost_binary
 from mistakes import MISTAKES
 
 _VERBS = ("run", "check", "init", "status", "replay", "prune", "tail",
@@ -119,16 +119,7 @@ def _filled(thing, words):
 @pytest.mark.sample(4)
 def test_the_answer_names_the_cause_and_the_remedy(place, directory, walpost):
     mistake, words = place
-    for name, text in mistake.files.items():
-        (directory / name).write_text(text)
-    command = shlex.split(_filled(mistake.words, words))
-    if mistake.config is not None and command and command[0] in _VERBS:
-        config = _filled(mistake.config, words)
-        relay = _relay(walpost, words, config)
-        command[1:1] = ["-c", str(relay.config_path)]
-    ended = subprocess.run([walpost_binary(), *command], capture_output=True,
-                           text=True, timeout=30, env=_environment())
-    answer = ended.stdout + ended.stderr
+    ended, answer = _made(place, directory, walpost)
     assert ended.returncode == mistake.code, answer
     for word in _filled(mistake.says, words):
         assert word in answer, f"{word!r} is not in:\n{answer}"
@@ -138,6 +129,80 @@ def test_the_answer_names_the_cause_and_the_remedy(place, directory, walpost):
     if mistake.code == 2:
         assert ended.stdout == "", answer
         assert len(ended.stderr.splitlines()) <= 2, answer
+
+
+def _made(place, directory, walpost):
+    """Makes the mistake; returns how it ended, and all that was said."""
+    mistake, words = place
+    for name, text in mistake.files.items():
+        (directory / name).write_text(text)
+    command = shlex.split(_filled(mistake.words, words))
+    if mistake.config is not None and command and command[0] in _VERBS:
+        config = _filled(mistake.config, words)
+        relay = _relay(walpost, words, config)
+        command[1:1] = ["-c", str(relay.config_path)]
+    ended = subprocess.run([walpost_binary(), *command], capture_output=True,
+                           text=True, timeout=30, env=_environment())
+    return ended, ended.stdout + ended.stderr
+
+
+# Each message that docs/troubleshooting.md has, by its beginning, and the mistake
+# that is answered with it.
+_SYMPTOMS = {
+    "configuration file": "a file that is not there",
+    "there is no such key": "a mistyped section",
+    "this line is not YAML": "a tab",
+    "environment variable": "an environment variable that is not set",
+    "is walpost's own": "acks",
+    "Java TrustStores": "a trust store of Java",
+    "Java JAAS": "a login of Java",
+    "is not a security protocol": "brokers with the scheme of a URL",
+    "wal_level is replica": "run under wal_level=replica",
+    "must be superuser": "a role without REPLICATION",
+    "check user, password": "a wrong password",
+    "does not exist [3D000]": "a database that does not exist",
+    "server does not support SSL": "TLS from a server without it",
+    "does not exist; walpost init": "a slot that does not exist",
+    "is a physical slot": "run on a physical slot",
+    "belongs to output plugin": "run on a slot of another plugin",
+    "correct the database": "run on a slot of another database",
+    "max_replication_slots is used up": "run without a free slot",
+    "is not in publication": "a publication without the table",
+    "does not publish inserts": "a publication without inserts",
+    "is not a table": "a view",
+    "is unlogged": "an unlogged table",
+    "did you mean public.outbox?": "a table in capitals",
+    "has no published column": "a column that does not exist",
+    "has no column 'payload'": "a table without a payload",
+    "the server is older": "run on PostgreSQL 13",
+    "does not answer:": "nobody answers at the brokers",
+    "Receive failed": "the port of Postgres",
+    "kafka.properties: ssl.ca": "a CA that is not there",
+    "no walpost answers": "status while nobody runs",
+    "make its folder": "a checkpoint in a folder that is not there",
+    "nothing is on record": "recover where nothing is wrong",
+    "set replay.window": "replay without a window",
+}
+
+
+def _symptoms():
+    """(message, mistake) of each row of the page's first three tables."""
+    page = (REPOSITORY / "docs" / "troubleshooting.md").read_text()
+    for message in re.findall(r"(?m)^\| `([^`]+)` \|", page.split(
+            "## walpost runs, and publishes nothing")[0]):
+        name, = (name for beginning, name in _SYMPTOMS.items()
+                 if message.startswith(beginning))
+        mistake, = (row for row in MISTAKES if row.name == name)
+        yield pytest.param(mistake, message, id=name)
+
+
+@pytest.mark.parametrize("place, message", _symptoms(), indirect=["place"])
+@pytest.mark.sample(4)
+def test_the_messages_of_the_troubleshooting_page_are_printed(
+        place, message, directory, walpost):
+    answer = _made(place, directory, walpost)[1]
+    parts = (re.escape(part.strip()) for part in message.split("…"))
+    assert re.search(".*".join(parts), answer), f"{message}\n{answer}"
 
 
 def _relay(walpost, words, config):

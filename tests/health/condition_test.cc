@@ -48,7 +48,7 @@ constexpr Permanence kOperator = Permanence::kOperator;
 constexpr Permanence kMayPass = Permanence::kMayPass;
 constexpr Permanence kInformation = Permanence::kInformation;
 
-// The order of severity, as docs/operations.md has it.
+// The order of severity, as docs/states.md has it.
 const std::vector<Row>& Rows() {
   static const std::vector<Row> rows = {
       {"gap", "gap", kOperator, RelayState::kStuck, "[slot_lost] slot orders",

@@ -31,6 +31,7 @@ KafkaClient ClientOf(const std::string& script) {
   rd_kafka_conf_set(conf.get(), "security.protocol", "sasl_plaintext", nullptr,
                     0);
   rd_kafka_conf_set(conf.get(), "log.queue", "true", nullptr, 0);
+  rd_kafka_conf_set_events(conf.get(), RD_KAFKA_EVENT_ERROR);
   const auto client =
       NewKafkaClient(RD_KAFKA_PRODUCER, std::move(conf), {"sh", "-c", script});
   EXPECT_TRUE(client.ok()) << client.status();

@@ -32,6 +32,7 @@ TEST(TopicsCheckTest, TopicsThatMayNotBeSeenAreAnErrorAndNotMissing) {
   facts.describe_error = kForbidden;
   const std::vector<Finding> found = CheckTopics(facts, kUser);
   ASSERT_NE(FirstError(found), nullptr);
+  EXPECT_EQ(found[0].id, FindingId("topic_forbidden"));
   EXPECT_THAT(found[0].text, Not(HasSubstr("none exists")));
   EXPECT_EQ(found[0].remedy,
             "kafka-acls.sh --bootstrap-server b:9092 --add --allow-principal "
@@ -51,6 +52,7 @@ TEST(TopicsCheckTest, TheRightToCreateCountsWhereBrokersCreate) {
   facts.topics.clear();
   facts.brokers_create = false;
   EXPECT_EQ(CheckTopics(facts, kUser)[0].severity, Severity::kWarning);
+  EXPECT_EQ(CheckTopics(facts, kUser)[0].id, FindingId("topic_missing"));
 }
 
 TEST(TopicsCheckTest, TheRightToCreateCountsWhereWalpostCreates) {
@@ -59,11 +61,14 @@ TEST(TopicsCheckTest, TheRightToCreateCountsWhereWalpostCreates) {
   facts.names.creation.emplace();
   facts.describe_error = kMissing;
   facts.create_error = kForbidden;
-  EXPECT_NE(FirstError(CheckTopics(facts, kUser)), nullptr);
+  ASSERT_NE(FirstError(CheckTopics(facts, kUser)), nullptr);
+  EXPECT_EQ(CheckTopics(facts, kUser)[0].id,
+            FindingId("topic_create_forbidden"));
   facts.create_error = RD_KAFKA_RESP_ERR_NO_ERROR;
   const std::vector<Finding> found = CheckTopics(facts, kUser);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].severity, Severity::kOk);
+  EXPECT_EQ(found[0].id, FindingId("topics_created_by_walpost"));
   EXPECT_THAT(found[0].text, HasSubstr("walpost creates others"));
 }
 
@@ -79,6 +84,7 @@ TEST(TopicsCheckTest, SettingsThatTheBrokersRefuseAreAnErrorOfNewTopics) {
   facts.topics["t.a"] = Everything();
   found = CheckTopics(facts, kUser);
   EXPECT_EQ(FirstError(found), nullptr);
+  EXPECT_EQ(found[0].id, FindingId("topic_creation_refused"));
   facts.topics.clear();
   facts.names.creation.reset();
   facts.brokers_create = true;
@@ -104,6 +110,9 @@ TEST(TopicsCheckTest, ATopicIsComparedWithHowItWouldBeCreated) {
     EXPECT_EQ(finding.severity, Severity::kWarning);
     EXPECT_EQ(finding.subject, "topic t");
   }
+  EXPECT_EQ(found[0].id, FindingId("topic_partitions_differ"));
+  EXPECT_EQ(found[1].id, FindingId("topic_replicas_differ"));
+  EXPECT_EQ(found[2].id, FindingId("topic_setting_differs"));
   EXPECT_EQ(found[0].text, "has partitions=4, and create_topics says 6");
   EXPECT_EQ(found[1].text, "has replicas=1, and create_topics says 3");
   EXPECT_EQ(found[2].text,
@@ -119,10 +128,12 @@ TEST(TopicsCheckTest, OneTopicOfSeveralThatMayNotBeWrittenIsAWarning) {
   const std::vector<Finding> found = CheckTopics(facts, kUser);
   EXPECT_EQ(FirstError(found), nullptr);
   EXPECT_EQ(found.back().severity, Severity::kWarning);
+  EXPECT_EQ(found.back().id, FindingId("topic_not_writable"));
   EXPECT_THAT(found.back().remedy, HasSubstr("--topic 't.b'"));
   facts.topics["t.a"] = SeenOnly();
   const std::vector<Finding> none = CheckTopics(facts, kUser);
   ASSERT_NE(FirstError(none), nullptr);
+  EXPECT_EQ(FirstError(none)->id, FindingId("topic_not_writable"));
   EXPECT_THAT(FirstError(none)->text, HasSubstr("t.a and 1 more"));
 }
 
@@ -133,6 +144,7 @@ TEST(TopicsCheckTest, ATopicThatMayNotBeReadIsANote) {
       Rights({RD_KAFKA_ACL_OPERATION_WRITE, RD_KAFKA_ACL_OPERATION_DESCRIBE});
   const std::vector<Finding> found = CheckTopics(facts, kUser);
   EXPECT_EQ(found.back().severity, Severity::kNote);
+  EXPECT_EQ(found.back().id, FindingId("topic_not_readable"));
   EXPECT_THAT(found.back().remedy, HasSubstr("--operation Read --topic 't'"));
 }
 
@@ -143,6 +155,7 @@ TEST(TopicsCheckTest, OfATemplateThatBeginsWithAColumnNoRightIsJudged) {
   const std::vector<Finding> found = CheckTopics(facts, kUser);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].severity, Severity::kNote);
+  EXPECT_EQ(found[0].id, FindingId("topics_not_tested"));
   EXPECT_EQ(found[0].remedy, "");
 }
 
@@ -157,6 +170,8 @@ TEST(TopicsCheckTest, TheTopicOfTheCheckpointNamesTheRightsThatItLacks) {
   blind.operations.erase(RD_KAFKA_ACL_OPERATION_DESCRIBE_CONFIGS);
   EXPECT_EQ(CheckCheckpointTopic("c", blind, kMissing, kUser)[0].severity,
             Severity::kWarning);
+  EXPECT_EQ(CheckCheckpointTopic("c", blind, kMissing, kUser)[0].id,
+            FindingId("checkpoint_topic_rights_missing"));
   rights.error = kMissing;
   EXPECT_EQ(
       CheckCheckpointTopic("c", rights, RD_KAFKA_RESP_ERR_NO_ERROR, kUser)[0]
@@ -164,6 +179,8 @@ TEST(TopicsCheckTest, TheTopicOfTheCheckpointNamesTheRightsThatItLacks) {
       Severity::kNote);
   EXPECT_EQ(CheckCheckpointTopic("c", rights, kForbidden, kUser)[0].severity,
             Severity::kError);
+  EXPECT_EQ(CheckCheckpointTopic("c", rights, kForbidden, kUser)[0].id,
+            FindingId("checkpoint_topic_rights_missing"));
 }
 
 }  // namespace

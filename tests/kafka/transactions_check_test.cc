@@ -54,6 +54,7 @@ TEST(TransactionsCheckTest, TheSmallestMaximumOfTheBrokersCounts) {
   facts.settings[1] = Settings("59999", "3", "2");
   const Findings found = CheckTransactions(facts, kUser);
   ASSERT_NE(FirstError(found), nullptr);
+  EXPECT_EQ(FirstError(found)->id, FindingId("transaction_timeout_too_long"));
   EXPECT_EQ(FirstError(found)->subject, "transaction.max.timeout.ms");
   EXPECT_THAT(FirstError(found)->remedy,
               HasSubstr("delivery.transaction_timeout: 59999ms"));
@@ -66,6 +67,7 @@ TEST(TransactionsCheckTest, ALogThatCannotBeCreatedIsTheOneError) {
   facts.relay.probe = Probe::kNoAnswer;
   const Findings found = CheckTransactions(facts, kUser);
   ASSERT_NE(FirstError(found), nullptr);
+  EXPECT_EQ(FirstError(found)->id, FindingId("transaction_log_not_creatable"));
   EXPECT_EQ(FirstError(found)->subject, kReplicas);
   EXPECT_THAT(FirstError(found)->remedy,
               HasSubstr("transaction.state.log.replication.factor=1 and "
@@ -91,6 +93,7 @@ TEST(TransactionsCheckTest, TooFewReplicasInSyncAreAnError) {
   facts.settings.resize(1);
   const Findings found = CheckTransactions(facts, kUser);
   ASSERT_NE(FirstError(found), nullptr);
+  EXPECT_EQ(FirstError(found)->id, FindingId("transaction_log_not_in_sync"));
   EXPECT_EQ(FirstError(found)->subject, kMinIsr);
 }
 
@@ -100,6 +103,8 @@ TEST(TransactionsCheckTest, ALogThatNeedsAllItsReplicasIsAWarning) {
   const Findings found = CheckTransactions(facts, kUser);
   ASSERT_NE(Find(found, kMinIsr), nullptr);
   EXPECT_EQ(Find(found, kMinIsr)->severity, Severity::kWarning);
+  EXPECT_EQ(Find(found, kMinIsr)->id,
+            FindingId("transaction_log_without_spare_replica"));
   EXPECT_THAT(Find(found, kMinIsr)->remedy, HasSubstr("min.insync.replicas=2"));
 }
 
@@ -110,6 +115,8 @@ TEST(TransactionsCheckTest, OneReplicaIsANote) {
   const Findings found = CheckTransactions(facts, kUser);
   EXPECT_EQ(Find(found, kMinIsr), nullptr);
   EXPECT_EQ(Find(found, kReplicas)->severity, Severity::kNote);
+  EXPECT_EQ(Find(found, kReplicas)->id,
+            FindingId("transaction_log_single_replica"));
 }
 
 TEST(TransactionsCheckTest, AMissingRightHasItsCommand) {
@@ -140,6 +147,7 @@ TEST(TransactionsCheckTest, TheRightsOnTheIdsOfStoredEventsAreOneCommand) {
   const Finding* of_relay = Find(found, "transactional id walpost-7-orders");
   EXPECT_EQ(of_relay->severity, Severity::kOk);
   ASSERT_NE(FirstError(found), nullptr);
+  EXPECT_EQ(FirstError(found)->id, FindingId("transactional_id_forbidden"));
   EXPECT_EQ(FirstError(found)->subject,
             "transactional id walpost-7-orders-retried");
   EXPECT_THAT(FirstError(found)->text, HasSubstr("WRITE and DESCRIBE"));
@@ -181,6 +189,7 @@ TEST(TransactionsCheckTest, WithoutSettingsNothingIsAskedAndNothingIsFine) {
   const Findings found = CheckTransactions(facts, kUser);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].severity, Severity::kNote);
+  EXPECT_EQ(found[0].id, FindingId("transaction_settings_hidden"));
   EXPECT_THAT(found[0].text, HasSubstr("DESCRIBE_CONFIGS"));
   EXPECT_THAT(found[0].text, HasSubstr(kReplicas));
 }
@@ -214,6 +223,8 @@ TEST(TransactionsCheckTest, ACoordinatorThatDoesNotAnswerIsAnError) {
   facts.log_replicas = 3;
   const Findings found = CheckTransactions(facts, kUser);
   ASSERT_NE(FirstError(found), nullptr);
+  EXPECT_EQ(FirstError(found)->id,
+            FindingId("transaction_coordinator_unavailable"));
   EXPECT_THAT(FirstError(found)->text, HasSubstr("load in progress"));
 }
 

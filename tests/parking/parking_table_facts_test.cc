@@ -36,7 +36,7 @@ struct Row {
   const char* name;
   std::function<void(ParkingTableFacts&)> change;
   const char* problem;  // nullptr: none
-  const char* reason_code = "";
+  const char* id = kReasonParkedTableMissing;
 };
 
 const Row kRows[] = {
@@ -45,19 +45,17 @@ const Row kRows[] = {
     {"of_an_earlier_release", [](auto& f) { f.on_record = {}; }, nullptr},
     {"renamed_with_the_key",
      [](auto& f) { f.on_record.name = "public.before"; }, nullptr},
-    {"missing", [](auto& f) { f.oid = 0; }, "is missing, and existed before",
-     kReasonParkedTableMissing},
+    {"missing", [](auto& f) { f.oid = 0; }, "is missing, and existed before"},
     {"missing_and_not_wanted", [](auto& f) { f.oid = 0, f.is_wanted = false; },
-     "is missing, and existed before", kReasonParkedTableMissing},
-    {"made_again", [](auto& f) { f.oid = 8; }, "it was made again",
-     kReasonParkedTableMissing},
+     "is missing, and existed before"},
+    {"made_again", [](auto& f) { f.oid = 8; }, "it was made again"},
     {"other_key_and_the_table_is_in_use",
      [](auto& f) {
        f.on_record = {"public.before", 6};
        f.recorded_oid_now = 6;
        f.recorded_is_in_use = true;
      },
-     "set parking.table: public.before", kReasonParkedTableMissing},
+     "set parking.table: public.before"},
     {"other_key_and_the_table_is_free",
      [](auto& f) {
        f.on_record = {"public.before", 6};
@@ -68,22 +66,21 @@ const Row kRows[] = {
      [](auto& f) {
        f.on_record = {"public.before", 6};
      },
-     "has used table public.before, which is missing",
-     kReasonParkedTableMissing},
+     "has used table public.before, which is missing"},
     {"other_key_and_the_table_was_made_again",
      [](auto& f) {
        f.on_record = {"public.before", 6};
        f.recorded_oid_now = 9;
      },
-     "has used table public.before, which is missing",
-     kReasonParkedTableMissing},
+     "has used table public.before, which is missing"},
     {"first_use_that_cannot_be_recorded",
      [](auto& f) {
        f.oid = 0;
        f.on_record = {};
        f.may_record = false;
      },
-     "it cannot be known whether slot shop has used it"},
+     "it cannot be known whether slot shop has used it",
+     "parked_table_history_unknown"},
     {"used_and_cannot_be_recorded",
      [](auto& f) {
        f.on_record = {};
@@ -96,20 +93,24 @@ const Row kRows[] = {
        f.on_record = {};
        f.may_create = false;
      },
-     "role relay may not make it"},
-    {"a_view", [](auto& f) { f.is_table = false; }, "is not a table"},
+     "role relay may not make it", "parked_table_not_creatable"},
+    {"a_view", [](auto& f) { f.is_table = false; }, "is not a table",
+     "parked_table_not_a_table"},
     {"of_somebody_else", [](auto& f) { f.has_events = f.is_current = false; },
-     "is not one of parked events"},
+     "is not one of parked events", "parked_table_foreign"},
     {"unlogged", [](auto& f) { f.is_durable = false; },
-     "ALTER TABLE \"public\".\"walpost_parked\" SET LOGGED;"},
+     "ALTER TABLE \"public\".\"walpost_parked\" SET LOGGED;",
+     "parked_table_unlogged"},
     {"row_level_security", [](auto& f) { f.hides_rows = true; },
-     "DISABLE ROW LEVEL SECURITY;"},
+     "DISABLE ROW LEVEL SECURITY;", "parked_table_row_security"},
     {"a_right_is_missing", [](auto& f) { f.missing_rights = "UPDATE"; },
      "role relay lacks UPDATE; run as the owner of the schema "
      "(sql/parked.sql): "
-     "GRANT IT;"},
+     "GRANT IT;",
+     "parked_table_rights_missing"},
     {"lacks_columns_of_another_owner",
-     [](auto& f) { f.is_current = f.is_owner = false; }, "lacks columns"},
+     [](auto& f) { f.is_current = f.is_owner = false; }, "lacks columns",
+     "parked_table_outdated"},
     {"lacks_columns", [](auto& f) { f.is_current = false; }, nullptr},
     {"not_wanted", [](auto& f) { f.is_wanted = false; }, nullptr},
 };
@@ -128,8 +129,10 @@ TEST_P(ParkingTableFactsTest, IsJudged) {
   }
   EXPECT_TRUE(absl::IsFailedPrecondition(judged));
   EXPECT_THAT(std::string(judged.message()), HasSubstr(GetParam().problem));
-  EXPECT_EQ(ReasonCodeOf(judged), GetParam().reason_code);
+  const std::string id = GetParam().id;
+  EXPECT_EQ(ReasonCodeOf(judged), id == kReasonParkedTableMissing ? id : "");
   ASSERT_NE(FirstError(findings), nullptr) << "check says what run does";
+  EXPECT_EQ(FirstError(findings)->id, FindingId(id));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ParkingTableFactsTest, ::testing::ValuesIn(kRows),

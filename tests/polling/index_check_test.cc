@@ -52,7 +52,9 @@ class IndexCheckTest : public ::testing::Test {
   std::string First(Strategy strategy, FakePostgres::Rows indexes,
                     bool is_partitioned = false) {
     const Findings found = Check(strategy, std::move(indexes), is_partitioned);
-    return found.empty() ? "" : found[0].text + " | " + found[0].remedy;
+    return found.empty() ? ""
+                         : found[0].id.text() + ": " + found[0].text + " | " +
+                               found[0].remedy;
   }
 
   boost::asio::io_context context_;
@@ -65,11 +67,13 @@ TEST_F(IndexCheckTest, RowsAreMarkedByAUniqueIndex) {
   const FakePostgres::Row seq = {"seq", kNull, "t"};
   EXPECT_THAT(Check(Strategy::kDelete, {{"id", kNull, "t"}, seq}), IsEmpty());
   EXPECT_THAT(First(Strategy::kDelete, {{"id", "(x > 1)", "f"}, seq}),
-              HasSubstr("no index on id, by which rows are marked | CREATE "
+              HasSubstr("id_index_missing: has no index on id, by which rows "
+                        "are marked | CREATE "
                         "UNIQUE INDEX CONCURRENTLY ON"));
   const Findings found = Check(Strategy::kDelete, {{"id", kNull, "f"}, seq});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].severity, Severity::kWarning);
+  EXPECT_EQ(found[0].id, FindingId("id_not_unique"));
   EXPECT_THAT(Check(Strategy::kDelete, {{"id", kNull, "f"}, seq}, true),
               IsEmpty());
 }
@@ -81,11 +85,11 @@ TEST_F(IndexCheckTest, ACursorNeedsAUniqueOrder) {
   EXPECT_THAT(Check(Strategy::kCursor, {id, tx, {"seq", kNull, "t"}}),
               IsEmpty());
   EXPECT_THAT(First(Strategy::kCursor, {id, tx, {"seq", kNull, "f"}}),
-              HasSubstr("no unique index on seq"));
+              HasSubstr("order_not_unique: has no unique index on seq"));
   EXPECT_THAT(First(Strategy::kCursor, {id, {"seq", kNull, "t"}}),
-              HasSubstr("no index on tx"));
+              HasSubstr("transaction_id_index_missing: has no index on tx"));
   EXPECT_THAT(First(Strategy::kCursor, {id, tx, {"seq", kNull, "t"}}, true),
-              HasSubstr("has partitions"));
+              HasSubstr("order_not_unique_across_partitions: has partitions"));
 }
 
 TEST_F(IndexCheckTest, PendingRowsNeedAnIndexOfTheirState) {
@@ -97,10 +101,11 @@ TEST_F(IndexCheckTest, PendingRowsNeedAnIndexOfTheirState) {
   EXPECT_EQ(first({"status", kNull, "f"}), "");
   EXPECT_EQ(first({"seq", "(status <> 'published'::text)", "f"}), "");
   EXPECT_THAT(first({"seq", "(status = 'published'::text)", "f"}),
-              HasSubstr("no index of pending rows"));
-  EXPECT_THAT(first({"seq", kNull, "f"}), HasSubstr("no index of pending"));
+              HasSubstr("pending_index_missing: has no index of pending rows"));
+  EXPECT_THAT(first({"seq", kNull, "f"}),
+              HasSubstr("pending_index_missing: has no index of pending"));
   EXPECT_THAT(first({"seq", "(status <> 'pending'::text)", "f"}),
-              HasSubstr("no index of pending rows"));
+              HasSubstr("pending_index_missing: has no index of pending rows"));
 }
 
 TEST_F(IndexCheckTest, APublicationTimeMayBeTheState) {
@@ -108,7 +113,7 @@ TEST_F(IndexCheckTest, APublicationTimeMayBeTheState) {
   const FakePostgres::Row id = {"id", kNull, "t"};
   EXPECT_EQ(First(Strategy::kClaim, {id, {"seq", "(done IS NULL)", "f"}}), "");
   EXPECT_THAT(First(Strategy::kClaim, {id, {"seq", "(done IS NOT NULL)", "f"}}),
-              HasSubstr("no index of pending rows"));
+              HasSubstr("pending_index_missing: has no index of pending rows"));
 }
 
 TEST_F(IndexCheckTest, HeldAndRefusedRowsNeedTheirsOnlyIfThereAreSome) {
@@ -123,10 +128,12 @@ TEST_F(IndexCheckTest, HeldAndRefusedRowsNeedTheirsOnlyIfThereAreSome) {
   EXPECT_THAT(Check(Strategy::kClaim, enough), IsEmpty());
   FakePostgres::Rows less = enough;
   less.erase(less.begin() + 2);
-  EXPECT_THAT(First(Strategy::kClaim, less), HasSubstr("no index on lock"));
+  EXPECT_THAT(First(Strategy::kClaim, less),
+              HasSubstr("lease_index_missing: has no index on lock"));
   less = enough;
   less.pop_back();
-  EXPECT_THAT(First(Strategy::kClaim, less), HasSubstr("no index on again"));
+  EXPECT_THAT(First(Strategy::kClaim, less),
+              HasSubstr("next_attempt_index_missing: has no index on again"));
 }
 
 TEST_F(IndexCheckTest, AConditionOfAnotherColumnFindsNotAllThatAreSet) {

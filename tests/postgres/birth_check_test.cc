@@ -42,7 +42,9 @@ class BirthCheckTest : public ::testing::Test {
   Finding One(bool has_store = false) {
     const auto found = Check(has_store);
     EXPECT_TRUE(found.ok()) << found.status();
-    return found.ok() && !found->empty() ? found->front() : Finding();
+    return found.ok() && !found->empty()
+               ? found->front()
+               : Finding{Severity::kOk, FindingId(""), "", "", ""};
   }
 
   boost::asio::io_context context_;
@@ -54,34 +56,42 @@ class BirthCheckTest : public ::testing::Test {
 
 TEST_F(BirthCheckTest, P9ARecordOfThisSystemIsInOrder) {
   EXPECT_EQ(One().severity, Severity::kOk);
+  EXPECT_EQ(One().id, FindingId("birth_record_ok"));
   EXPECT_EQ(One().subject, "birth of slot orders");
   server_.Answer(kIdentify, {{"78", "3", "0/500", "d"}});
   EXPECT_EQ(One().severity, Severity::kError);
+  EXPECT_EQ(One().id, FindingId("other_cluster"));
   EXPECT_THAT(One().text, HasSubstr("as of system 77, and this is system 78"));
 }
 
 TEST_F(BirthCheckTest, P9ASlotThatIsMissingIsAnErrorIfItIsOnRecord) {
   server_.Answer(kSlot, {});
   EXPECT_EQ(One().severity, Severity::kError);
+  EXPECT_EQ(One().id, FindingId("slot_missing"));
   EXPECT_THAT(One().text, HasSubstr("at 0/150, but the slot is missing"));
 }
 
 TEST_F(BirthCheckTest, P9WithoutARecordARunWritesIt) {
   server_.Answer(kComments, {{""}});
   EXPECT_EQ(One().severity, Severity::kNote);
+  EXPECT_EQ(One().id, FindingId("birth_record_pending"));
   server_.Answer(kRights, {{"relay", "f"}});
   EXPECT_EQ(One().severity, Severity::kWarning);
+  EXPECT_EQ(One().id, FindingId("birth_record_not_writable"));
   EXPECT_THAT(One().remedy, HasSubstr("COMMENT ON PUBLICATION \"outbox\" IS "
                                       "'walpost: slot orders born at 0/200"));
   server_.Answer(kSlot, {});
   EXPECT_EQ(One().severity, Severity::kWarning);
+  EXPECT_EQ(One().id, FindingId("birth_record_not_writable"));
   options_.create = true;
   EXPECT_EQ(One().severity, Severity::kError);
+  EXPECT_EQ(One().id, FindingId("birth_record_not_writable"));
 }
 
 TEST_F(BirthCheckTest, ARoleThatMayNotChangeTheRecordIsTold) {
   server_.Answer(kRights, {{"relay", "f"}});
   EXPECT_EQ(One().severity, Severity::kNote);
+  EXPECT_EQ(One().id, FindingId("birth_record_read_only"));
   EXPECT_THAT(One().text, HasSubstr("role relay does not own"));
 }
 
@@ -94,6 +104,7 @@ TEST_F(BirthCheckTest, P9ANewTableThatCannotBePutOnRecordIsAnError) {
   ASSERT_TRUE(found.ok()) << found.status();
   ASSERT_THAT(*found, SizeIs(2));
   EXPECT_EQ(found->back().severity, Severity::kError);
+  EXPECT_EQ(found->back().id, FindingId("new_table_not_recordable"));
   EXPECT_EQ(found->back().subject, "table app.new");
   EXPECT_THAT(*Check(/*has_store=*/true), SizeIs(1));
   server_.Answer(kRights, {{"relay", "t"}});

@@ -122,6 +122,7 @@ TEST_F(ExistingRowsTest, P9APartitionThatHadRowsIsReportedOnce) {
   ASSERT_TRUE(found.ok()) << found.status();
   ASSERT_TRUE(found->has_value());
   EXPECT_EQ((*found)->severity, Severity::kWarning);
+  EXPECT_EQ((*found)->id, FindingId("partition_rows_unpublished"));
   EXPECT_EQ((*found)->subject, "partition app.moved");
   EXPECT_THAT((*found)->text, HasSubstr("had 3 rows when it was attached"));
   EXPECT_THAT(server_.StatementsWith(kCount),

@@ -79,21 +79,29 @@ TEST_F(FailoverCheckTest, ThePrimaryWaitsForAStandbyThatStreams) {
   SlotState slot;
   slot.failover = true;
   server_.Answer(kSetting, {{"", kNull}});
-  EXPECT_THAT(OnPrimary(slot),
-              ElementsAre("ok slot orders: is kept for a promotion (failover)",
-                          StartsWith("warning synchronized_standby_slots: is "
-                                     "empty")));
+  EXPECT_THAT(
+      OnPrimary(slot),
+      ElementsAre(
+          "ok slot_failover_ok slot orders: is kept for a promotion (failover)",
+          StartsWith("warning synchronized_standby_slots_empty "
+                     "synchronized_standby_slots: is "
+                     "empty")));
   server_.Answer(kSetting, {{"s1, s2", "s2"}});
-  EXPECT_THAT(OnPrimary(std::nullopt),
-              ElementsAre(StartsWith("ok slot orders"),
-                          StartsWith("warning synchronized_standby_slots: "
-                                     "waits for s2, and no standby")));
+  EXPECT_THAT(
+      OnPrimary(std::nullopt),
+      ElementsAre(StartsWith("ok slot_failover_ok slot orders"),
+                  StartsWith("warning synchronized_standby_slots_inactive "
+                             "synchronized_standby_slots: "
+                             "waits for s2, and no standby")));
   server_.Answer(kSetting, {{"s1, s2", kNull}});
   slot.failover = false;
-  EXPECT_THAT(OnPrimary(slot),
-              ElementsAre(StartsWith("warning slot orders: is not a failover "
-                                     "slot"),
-                          "ok synchronized_standby_slots: is s1, s2"));
+  EXPECT_THAT(
+      OnPrimary(slot),
+      ElementsAre(
+          StartsWith("warning slot_not_failover slot orders: is not a failover "
+                     "slot"),
+          "ok synchronized_standby_slots_ok synchronized_standby_slots: is s1, "
+          "s2"));
 }
 
 TEST_F(FailoverCheckTest, EachSettingOfAStandbyIsChecked) {
@@ -101,33 +109,43 @@ TEST_F(FailoverCheckTest, EachSettingOfAStandbyIsChecked) {
   server_.Answer(kRecovering, {{"t"}});
   server_.Answer(kCopy, {{"t"}});
   server_.Answer(kStandby, {good});
-  EXPECT_THAT(OnStandby(),
-              ElementsAre("ok standby b: copies slots",
-                          "ok slot orders on b: is in step (synced)"));
+  EXPECT_THAT(
+      OnStandby(),
+      ElementsAre("ok standby_ok standby b: copies slots",
+                  "ok standby_slot_ok slot orders on b: is in step (synced)"));
   const std::vector<std::string> wrong = {"off", "off", "", "f"};
   const std::vector<std::string> lines = {
-      "warning standby b: does not copy slots",
-      "warning standby b: has hot_standby_feedback off",
-      "warning standby b: streams without a physical slot",
-      "warning standby b: has no dbname in primary_conninfo"};
+      "warning sync_replication_slots_off standby b: does not copy slots",
+      "warning hot_standby_feedback_off standby b: has hot_standby_feedback "
+      "off",
+      "warning primary_slot_name_empty standby b: streams without a physical "
+      "slot",
+      "warning primary_conninfo_without_dbname standby b: has no dbname in "
+      "primary_conninfo"};
   for (size_t column = 0; column < wrong.size(); ++column) {
     FakePostgres::Row row = good;
     row[column] = wrong[column];
     server_.Answer(kStandby, {row});
-    EXPECT_THAT(OnStandby(), ElementsAre(StartsWith(lines[column]),
-                                         StartsWith("ok slot orders on b")));
+    EXPECT_THAT(OnStandby(),
+                ElementsAre(StartsWith(lines[column]),
+                            StartsWith("ok standby_slot_ok slot orders on b")));
   }
   server_.Answer(kStandby, {good});
   server_.Answer(kCopy, {});
-  EXPECT_THAT(OnStandby(), ElementsAre(StartsWith("ok standby b"),
-                                       StartsWith("warning slot orders on b: "
-                                                  "is missing")));
+  EXPECT_THAT(
+      OnStandby(),
+      ElementsAre(StartsWith("ok standby_ok standby b"),
+                  StartsWith("warning standby_slot_missing slot orders on b: "
+                             "is missing")));
   for (const std::optional<std::string>& synced :
        {std::optional<std::string>("f"), kNull}) {
     server_.Answer(kCopy, {{synced}});
-    EXPECT_THAT(OnStandby(), ElementsAre(StartsWith("ok standby b"),
-                                         StartsWith("warning slot orders on b: "
-                                                    "is not ready yet")));
+    EXPECT_THAT(
+        OnStandby(),
+        ElementsAre(
+            StartsWith("ok standby_ok standby b"),
+            StartsWith("warning standby_slot_not_ready slot orders on b: "
+                       "is not ready yet")));
   }
 }
 

@@ -223,7 +223,8 @@ TEST_F(PublicationMonitorTest, AWarningCountsIfItIsNew) {
   SetDigest("2");
   ASSERT_TRUE(Look().ok());
   EXPECT_EQ(monitor_->trouble(), "") << "there is no reference yet";
-  const Finding known{Severity::kWarning, "table app.outbox",
+  const Finding known{Severity::kWarning, FindingId("table_row_filter"),
+                      "table app.outbox",
                       "has a row filter in the publication ((id > 0)): rows "
                       "that do not pass it are never sent",
                       ""};

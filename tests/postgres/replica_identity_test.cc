@@ -23,13 +23,15 @@ class ReplicaIdentityTest : public ::testing::Test {
         context_, CheckReplicaIdentity(*connection_, "public.outbox", change,
                                        "retention.keep", Severity::kWarning));
     EXPECT_TRUE(found.ok()) << found.status();
-    return found->empty() ? Finding() : found->front();
+    return found->empty() ? Finding{Severity::kOk, FindingId(""), "", "", ""}
+                          : found->front();
   }
   Finding CheckPublication() {
     const auto found =
         Await(context_, CheckPublishedChanges(*connection_, "all_of_it"));
     EXPECT_TRUE(found.ok()) << found.status();
-    return found->empty() ? Finding() : found->front();
+    return found->empty() ? Finding{Severity::kOk, FindingId(""), "", "", ""}
+                          : found->front();
   }
 
   boost::asio::io_context context_;
@@ -41,6 +43,7 @@ TEST_F(ReplicaIdentityTest, NamesThePublicationAndTheStatementThatFails) {
   server_.Answer("p.pubdelete", {{"public.outbox", "everything"}});
   server_.Answer("p.pubupdate", {});
   const Finding found = CheckTable(RowChange::kDelete);
+  EXPECT_EQ(found.id, FindingId("replica_identity_nothing"));
   EXPECT_EQ(found.severity, Severity::kWarning);
   EXPECT_EQ(found.subject, "table public.outbox");
   EXPECT_THAT(found.text, HasSubstr("publication everything sends DELETEs"));
@@ -53,6 +56,7 @@ TEST_F(ReplicaIdentityTest, NamesTablesOfOtherProgramsAndHowManyThereAre) {
   server_.Answer("p.pubname = 'all_of_it'",
                  {{"cron.log", "t", "t", "7"}, {"public.a", "t", "t", "7"}});
   const Finding found = CheckPublication();
+  EXPECT_EQ(found.id, FindingId("publication_rejects_changes"));
   EXPECT_EQ(found.severity, Severity::kWarning);
   EXPECT_THAT(found.text, HasSubstr("UPDATE and DELETE of 7 table(s)"));
   EXPECT_THAT(found.text, HasSubstr("cron.log, public.a, ..."));

@@ -16,6 +16,7 @@ struct Case {
   std::string name;
   std::function<void(TableFacts&, TableQuestion&)> spoil;
   Severity severity;
+  std::string id;
   std::string subject;
   std::string text;  // a part
   std::string remedy;
@@ -58,7 +59,8 @@ Findings Check(const std::function<void(TableFacts&, TableQuestion&)>& spoil) {
 const std::vector<Case>& Cases() {
   static const std::vector<Case> cases = {
       {"Missing", [](auto& facts, auto&) { facts = TableFacts(); },
-       Severity::kError, "table public.outbox", "does not exist",
+       Severity::kError, "table_missing", "table public.outbox",
+       "does not exist",
        "correct outbox.tables (schema.table), or create it with walpost init "
        "-c FILE"},
       {"Mistyped",
@@ -66,16 +68,16 @@ const std::vector<Case>& Cases() {
          facts = TableFacts();
          question.similar = "public.outboxes";
        },
-       Severity::kError, "table public.outbox", "does not exist",
-       "did you mean public.outboxes? Correct outbox.tables"},
+       Severity::kError, "table_missing", "table public.outbox",
+       "does not exist", "did you mean public.outboxes? Correct outbox.tables"},
       {"View", [](auto& facts, auto&) { facts.kind = "v"; }, Severity::kError,
-       "table public.outbox", "is not a table",
+       "relation_not_a_table", "table public.outbox", "is not a table",
        "name the table itself in outbox.tables"},
       {"UnloggedLeaf", [](auto& facts, auto&) { facts.unlogged = "leaf"; },
-       Severity::kError, "table leaf", "is unlogged or temporary",
-       "ALTER TABLE leaf SET LOGGED;"},
+       Severity::kError, "table_unlogged", "table leaf",
+       "is unlogged or temporary", "ALTER TABLE leaf SET LOGGED;"},
       {"Child", [](auto& facts, auto&) { facts.child = "public.child"; },
-       Severity::kError, "table public.outbox",
+       Severity::kError, "table_has_child", "table public.outbox",
        "has a child table public.child (INHERITS)",
        "ALTER TABLE public.child NO INHERIT public.outbox; or list "
        "public.child in outbox.tables"},
@@ -83,13 +85,13 @@ const std::vector<Case>& Cases() {
        [](auto& facts, auto&) {
          facts.foreign.push_back({"s.cold", "s.p"});
        },
-       Severity::kWarning, "table s.cold",
+       Severity::kWarning, "partition_foreign", "table s.cold",
        "is a partition of public.outbox and a foreign table",
        "if rows may still come for it: ALTER TABLE s.p DETACH PARTITION "
        "s.cold;"},
       {"PartitionThatIsNoNumber",
        [](auto&, auto& question) { question.partition = "payload"; },
-       Severity::kError, "table public.outbox",
+       Severity::kError, "partition_column_not_integer", "table public.outbox",
        "column payload, which route.partition names",
        R"(ALTER TABLE "public"."outbox" ALTER COLUMN "payload" TYPE integer )"
        R"(USING "payload"::text::integer;)"},
@@ -98,17 +100,17 @@ const std::vector<Case>& Cases() {
          facts.kind = "p";
          question.published_via_root = false;
        },
-       Severity::kError, "table public.outbox",
-       "its rows come under the partitions' names",
+       Severity::kError, "publish_via_partition_root_off",
+       "table public.outbox", "its rows come under the partitions' names",
        R"(ALTER PUBLICATION "walpost" SET (publish_via_partition_root = )"
        "true);"},
       {"Unpublished", [](auto& facts, auto&) { facts.is_published = false; },
-       Severity::kError, "table public.outbox",
+       Severity::kError, "table_not_published", "table public.outbox",
        "is not in publication walpost: its rows are not sent",
        R"(ALTER PUBLICATION "walpost" ADD TABLE "public"."outbox";)"},
       {"RowFilter",
        [](auto& facts, auto&) { facts.published.filter = "(id > 0)"; },
-       Severity::kWarning, "table public.outbox",
+       Severity::kWarning, "table_row_filter", "table public.outbox",
        "has a row filter in the publication ((id > 0))",
        "publish the whole table"},
       {"ColumnList",
@@ -116,17 +118,17 @@ const std::vector<Case>& Cases() {
          facts.published.has_list = true;
          facts.published.names = {"id", "aggregate_type", "aggregate_id"};
        },
-       Severity::kError, "table public.outbox:",
+       Severity::kError, "table_unsuitable", "table public.outbox:",
        "is not in the column list of publication \"walpost\"", ""},
       {"NoKey",
        [](auto& facts, auto&) {
          facts.columns.erase(facts.columns.begin() + 2);
        },
-       Severity::kWarning, "table public.outbox", "has no aggregate_id",
-       "map outbox.tables.columns.aggregate_id"},
+       Severity::kWarning, "aggregate_id_unmapped", "table public.outbox",
+       "has no aggregate_id", "map outbox.tables.columns.aggregate_id"},
       {"Unsortable",
        [](auto&, auto& question) { question.is_unsortable = true; },
-       Severity::kError, "table public.outbox",
+       Severity::kError, "order_by_unsortable", "table public.outbox",
        "column payload, which order_by names, has a type that Postgres cannot "
        "sort by",
        R"(ALTER TABLE "public"."outbox" ADD COLUMN seq bigserial; and set )"
@@ -139,6 +141,7 @@ TEST(TableCheckTest, AFitTableIsFine) {
   const Findings findings = Check([](auto&, auto&) {});
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].severity, Severity::kOk) << findings[0].text;
+  EXPECT_EQ(findings[0].id, FindingId("table_ok"));
   EXPECT_EQ(findings[0].text, "is published, and its columns fit");
 }
 
@@ -150,6 +153,7 @@ TEST(TableCheckTest, NamesWhatIsWrong) {
     for (const Finding& finding : Check(wrong.spoil)) {
       found += finding.subject + " " + finding.text + "; " + finding.remedy;
       is_named |= finding.severity == wrong.severity &&
+                  finding.id.text() == wrong.id &&
                   finding.subject == wrong.subject &&
                   finding.text.find(wrong.text) != std::string::npos &&
                   finding.remedy == wrong.remedy;

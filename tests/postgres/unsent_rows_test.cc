@@ -188,6 +188,7 @@ TEST_F(UnsentRowsTest, SaysWhatBecomesOfThem) {
   rows.table = "app.new";
   rows.count = 3;
   Finding found = Describe(rows);
+  EXPECT_EQ(found.id, FindingId("new_table_rows_unpublished"));
   EXPECT_EQ(found.severity, Severity::kWarning);
   EXPECT_EQ(found.subject, "table app.new");
   EXPECT_THAT(found.text, HasSubstr("has 3 rows that slot orders does not "
@@ -197,14 +198,17 @@ TEST_F(UnsentRowsTest, SaysWhatBecomesOfThem) {
   postgres_.initial_snapshot = true;
   found = Describe(rows);
   EXPECT_EQ(found.severity, Severity::kNote);
+  EXPECT_EQ(found.id, FindingId("new_table_rows_in_snapshot"));
   EXPECT_THAT(found.text, HasSubstr("are published at the next start"));
   rows.count = 0;
   EXPECT_EQ(Describe(rows).severity, Severity::kOk);
+  EXPECT_EQ(Describe(rows).id, FindingId("new_table_rows_none"));
   EXPECT_EQ(Describe(rows, true).severity, Severity::kNote);
   rows.count.reset();
   rows.trouble = "permission denied";
   found = Describe(rows);
   EXPECT_EQ(found.severity, Severity::kWarning);
+  EXPECT_EQ(found.id, FindingId("new_table_rows_unknown"));
   EXPECT_THAT(found.text, HasSubstr("permission denied"));
   EXPECT_THAT(found.remedy, HasSubstr("grant SELECT"));
 }

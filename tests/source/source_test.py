@@ -346,6 +346,105 @@ class LinksTest(unittest.TestCase):
                         self.assertIn(anchor, anchors(target))
         self.assertGreater(links, 150)
 
+    def test_a_page_that_something_names_is_there(self):
+        """Hints of the program, annotations of alerts, comments."""
+        root = SOURCE.parent
+        named = 0
+        for folder in ("src", "sql", "proto", "monitoring", "deploy", "docker",
+                       "scripts", "tests", "bench"):
+            for file in sorted((root / folder).rglob("*")):
+                if not file.is_file() or file.suffix in (".svg", ".csv"):
+                    continue
+                for page, _, anchor in re.findall(
+                        r"\bdocs/([\w-]+\.md)(#([\w-]+))?",
+                        file.read_text(errors="replace")):
+                    named += 1
+                    with self.subTest(file=file, page=page, anchor=anchor):
+                        self.assertTrue((root / "docs" / page).exists())
+                        if anchor:
+                            self.assertIn(anchor, anchors(root / "docs" / page))
+        self.assertGreater(named, 100)
+
+
+class FindingIdsTest(unittest.TestCase):
+    """docs/checks.md has every id of `walpost check`, and no other."""
+
+    # What is between the parentheses: up to two more inside.
+    IDS = re.compile(r"\bFindingId\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)")
+    NAMES = re.compile(r'constexpr char (k\w+)\[\] =\s*"([^"]*)"')
+    # Not known before it is found: the code of a gap; see gap_codes.
+    FOUND = {"diagnosis.gap"}
+    # Reason codes of errors that a finding is made of (FindingIdOf).
+    REASONS = {"kReasonCheckpointUnreadable", "kReasonCheckpointOfAnotherSlot"}
+    # Ids of what only `walpost init` prints, without them.
+    INIT = "init"
+
+    def setUp(self):
+        self.sources = [path for path in files()
+                        if path.parent.name != self.INIT
+                        and path.name != "finding_id.h"]
+        self.values = dict(pair for path in files()
+                           for pair in self.NAMES.findall(path.read_text()))
+        page = (SOURCE.parent / "docs" / "checks.md").read_text()
+        self.rows = re.findall(
+            r"(?m)^\| `(\w+)` \| (.+?) \| (.+?) \| (.*?)\|$", page)
+        self.documented = [row[0] for row in self.rows]
+
+    def arguments(self):
+        """Each FindingId(...): path, what is inside."""
+        for path in self.sources:
+            for found in self.IDS.finditer(path.read_text()):
+                yield path, found[1]
+
+    def named(self, argument):
+        """The ids that an argument may be."""
+        names = set(re.findall(r"\bk[A-Z]\w*", argument))
+        return (set(re.findall(r'"(\w+)"', argument)) |
+                {self.values[name] for name in names})
+
+    def gap_codes(self):
+        """Those of IsGap (delivery/gap.cc)."""
+        text = (SOURCE / "delivery" / "gap.cc").read_text()
+        array = re.search(r"kGaps\[\] = \{(.*?)\}", text, re.S)[1]
+        return self.named(array)
+
+    def test_the_page_has_each_id_once(self):
+        found = self.gap_codes() | {self.values[name] for name in self.REASONS}
+        for path, argument in self.arguments():
+            ids = self.named(argument)
+            self.assertTrue(ids or argument in self.FOUND,
+                            f"{path.name}: {argument}")
+            found |= ids
+        self.assertGreater(len(found), 150)
+        self.assertEqual(sorted(found), sorted(self.documented))
+
+    def test_an_id_is_written_once(self):
+        """One that more than one place finds is a constant."""
+        literals = [text for _, argument in self.arguments()
+                    for text in re.findall(r'"(\w+)"', argument)]
+        literals += [value for name, value in self.values.items()
+                     if re.match("k(Finding|Gap|Reason)[A-Z]", name)]
+        self.assertEqual([text for text in sorted(set(literals))
+                          if literals.count(text) > 1], [])
+
+    def test_ids_are_well_formed(self):
+        for name in self.documented:
+            self.assertRegex(name, r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$")
+
+    def test_the_page_has_the_severities(self):
+        severities = {row[0]: row[2].split(", ") for row in self.rows}
+        order = ["ok", "note", "warning", "error"]
+        for name, its in severities.items():
+            self.assertEqual(its, [one for one in order if one in its], name)
+        pair = re.compile(r"(?<!: )Severity::k(\w+),\s*" + self.IDS.pattern)
+        pairs = 0
+        for path in self.sources:
+            for found in pair.finditer(path.read_text()):
+                for name in self.named(found[2]):
+                    pairs += 1
+                    self.assertIn(found[1].lower(), severities[name], name)
+        self.assertGreater(pairs, 120)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -9,12 +9,12 @@
 
 namespace walpost::testing {
 
-// "error slot orders: is lost -> remedy"
+// "error slot_lost slot orders: is lost -> remedy"
 inline std::string TextOf(const Finding& finding) {
   constexpr const char* kNames[] = {"ok", "note", "warning", "error"};
   std::string text =
-      fmt::format("{} {}: {}", kNames[static_cast<size_t>(finding.severity)],
-                  finding.subject, finding.text);
+      fmt::format("{} {} {}: {}", kNames[static_cast<size_t>(finding.severity)],
+                  finding.id.text(), finding.subject, finding.text);
   if (!finding.remedy.empty()) text += " -> " + finding.remedy;
   return text;
 }

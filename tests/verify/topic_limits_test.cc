@@ -13,7 +13,8 @@ std::string Said(const TopicLimits& limits, const RowsForTopic& rows) {
   std::string text;
   for (const Finding& finding :
        DescribeDeletions(limits, rows, Severity::kWarning, "broker:9092")) {
-    text += finding.text + "; " + finding.remedy + "\n";
+    text +=
+        finding.id.text() + ": " + finding.text + "; " + finding.remedy + "\n";
   }
   return text;
 }
@@ -33,7 +34,8 @@ TEST(TopicLimitsTest, NamesRowsThatAreTooOld) {
   const TopicLimits limits = ParseTopicLimits("t", 4, kWeek);
   const RowsForTopic rows{"public.outbox", "created_at", 30, 0};
   const std::string said = Said(limits, rows);
-  EXPECT_NE(said.find("retention.ms=604800000 (7 d), and 30 rows of table "
+  EXPECT_NE(said.find("records_older_than_retention: has "
+                      "retention.ms=604800000 (7 d), and 30 rows of table "
                       "public.outbox are older by column created_at"),
             std::string::npos)
       << said;
@@ -54,7 +56,8 @@ TEST(TopicLimitsTest, NamesRowsThatAreRefused) {
   config["message.timestamp.before.max.ms"] = "86400000";
   const RowsForTopic rows{"public.outbox", "created_at", 0, 0, 3};
   const std::string said = Said(ParseTopicLimits("t", 4, config), rows);
-  EXPECT_NE(said.find("message.timestamp.before.max.ms=86400000 (1 d), and 3 "
+  EXPECT_NE(said.find("records_too_old_for_topic: has "
+                      "message.timestamp.before.max.ms=86400000 (1 d), and 3 "
                       "rows of table public.outbox are older"),
             std::string::npos)
       << said;

@@ -115,7 +115,7 @@ function showRemedies(status) {
        (key, name) => make(
            "details", {class: "remedy"},
            make("summary", {}, titleOf(name) + " ", make("span", {class: "id"}, name)),
-           ...render(runbook.get(name), codes)),
+           ...render(name, runbook.get(name), codes)),
        () => {});
   const first = find("remedy-list").firstElementChild;
   if (first && !status.ready && first.opened !== true) first.open = first.opened = true;
@@ -158,6 +158,7 @@ function showMeters(status) {
     set(bar, "aria-valuenow", Math.min(value, most));
     set(bar, "aria-valuemax", most);
     set(bar, "aria-valuetext", words);
+    bar.firstChild.hidden = !value;
     bar.firstChild.style.width = `${most > 0 ? Math.min(100, 100 * value / most) : 0}%`;
     write(foot, note);
     foot.hidden = !note;
@@ -256,8 +257,8 @@ function showFacts(status) {
     ["Guarantee", status.guarantee.replaceAll("_", " ")],
     ["Producers replaced", format.count(status.rewinds)],
     ["Reconnects to Postgres", format.count(status.reconnects)],
-    ["Events received", `${format.count(status.events)}, ${
-        format.count(status.repeats)} of them again`],
+    ["Events received", `${format.count(status.events)} with ${
+        format.plural(status.repeats, "repeat")}`],
     ["Transactions", format.count(status.transactions)],
   ];
   if (status.guarantee === "exactly_once") {

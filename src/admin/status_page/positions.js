@@ -58,7 +58,7 @@ function positionsOf(status) {
     rows.push(["Checkpoint", format.lsn(status.checkpoint_lsn),
                `As stored last in: ${status.checkpoint_store}.`]);
   }
-  if (status.retained_wal_bytes != null && end != null) {
+  if (status.wal_status && status.retained_wal_bytes != null && end != null) {
     rows.push(["Kept by Postgres", end - BigInt(status.retained_wal_bytes),
                "The oldest WAL that the server keeps for the slot."]);
   }
@@ -94,8 +94,10 @@ export function drawPositions(list, scale, status) {
   const budget = BigInt(status.wal_budget_bytes) === largest;
   drawMarks(scale, [[(budget ? "budget " : "") + format.bytes(largest), 1], ...marks,
                     ["end", 0]]);
-  return status.confirmed_lsn ? "" :
-      "Only the instance that has the stream knows how far it has come.";
+  if (status.confirmed_lsn) return "";
+  return status.state === "standby"
+      ? "Only the instance that has the stream knows how far it has come."
+      : "Nothing has been read since this start.";
 }
 
 const MOST_ROWS = 100000;

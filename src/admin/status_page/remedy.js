@@ -70,10 +70,13 @@ export function titleOf(section) {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-// The paragraphs of a section, and of its tables the rows about these codes.
-export function render(text, codes) {
+// The paragraphs of a section, and of its tables the rows about these codes. The
+// reason of the state says what a cause means, better than an alert that waits.
+export function render(section, text, codes) {
   const nodes = [];
+  const isCause = OF_CAUSE.some(([, name]) => name === section);
   for (const block of text.split(/\n{2,}/)) {
+    if (isCause && block.startsWith("**Meaning.**")) continue;
     if (!block.startsWith("|")) {
       nodes.push(make("p", {}, ...inline(block)));
       continue;

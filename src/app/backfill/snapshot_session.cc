@@ -7,6 +7,7 @@
 
 #include "app/checkpoint/checkpoint_service.h"
 #include "app/checkpoint/stream_history.h"
+#include "base/finding_id.h"
 #include "base/server_version.h"
 #include "base/status_macros.h"
 #include "base/xid.h"
@@ -221,9 +222,10 @@ asio::awaitable<absl::Status> SnapshotSession::RequireReadable(
     co_return co_await RequireOrigins(scan, name);
   }
   if (absl::IsUnavailable(opened)) co_return opened;
-  co_return absl::FailedPreconditionError(
+  const absl::Status unreadable = absl::FailedPreconditionError(
       fmt::format("snapshot: initial reads table {}, and cannot: {}", name,
                   std::string(opened.message())));
+  co_return WithFindingId(unreadable, FindingId("snapshot_table_unreadable"));
 }
 
 asio::awaitable<absl::Status> SnapshotSession::RequireOrigins(
@@ -232,7 +234,7 @@ asio::awaitable<absl::Status> SnapshotSession::RequireOrigins(
   WALPOST_CO_ASSIGN_OR_RETURN(const bool is_unknown,
                               co_await scan.HasUnknownOrigin());
   if (!is_unknown) co_return absl::OkStatus();
-  co_return absl::FailedPreconditionError(fmt::format(
+  const absl::Status unknown = absl::FailedPreconditionError(fmt::format(
       "snapshot: initial publishes the rows of table {} that were not "
       "replicated (postgres.origin: none), and the origin of some is not "
       "known: {}. Start walpost once with --set postgres.origin=any, which "
@@ -240,6 +242,7 @@ asio::awaitable<absl::Status> SnapshotSession::RequireOrigins(
       "walpost replay -c FILE --from-table --where CONDITION --set "
       "postgres.origin=any",
       table, kWhyOriginIsUnknown));
+  co_return WithFindingId(unknown, FindingId("snapshot_origin_unknown"));
 }
 
 // Without the record, a slot that is dropped later would be created again, and
@@ -259,12 +262,13 @@ asio::awaitable<absl::Status> SnapshotSession::RequireOwnPublication() {
 }
 
 absl::Status SnapshotSession::NotOwner(const std::string& role) const {
-  return absl::FailedPreconditionError(fmt::format(
+  const absl::Status status = absl::FailedPreconditionError(fmt::format(
       "snapshot: initial: slot {} does not exist, and role {} cannot put on "
       "record that it makes it, because it does not own publication {}: run "
       "walpost init -c FILE as the owner of the publication, then start "
       "walpost again; it publishes the rows",
       config_.postgres.slot, role, config_.postgres.publication));
+  return WithFindingId(status, FindingId(kFindingBirthRecordNotWritable));
 }
 
 asio::awaitable<absl::Status> SnapshotSession::CheckBefore() {
@@ -378,7 +382,7 @@ void SnapshotSession::Interrupt() {
 }
 
 absl::Status SnapshotSession::UnknownSlot() const {
-  return absl::FailedPreconditionError(fmt::format(
+  const absl::Status status = absl::FailedPreconditionError(fmt::format(
       "snapshot: initial: slot {0} exists, and publication {1} has no record "
       "of "
       "its birth, so walpost cannot know whether its events are in Kafka "
@@ -386,6 +390,7 @@ absl::Status SnapshotSession::UnknownSlot() const {
       "the owner of the publication puts it on record, and the next start "
       "publishes the rows. If it was streamed from: set snapshot: never",
       config_.postgres.slot, config_.postgres.publication));
+  return WithFindingId(status, FindingId("snapshot_slot_unknown"));
 }
 
 asio::awaitable<absl::Status> SnapshotSession::Execute(std::string sql) {

@@ -110,10 +110,11 @@ asio::awaitable<absl::StatusOr<Sight>> Look(asio::any_io_executor executor,
 Finding Describe(const ExistingRows& rows, const Sight& sight,
                  const Config& config) {
   const std::string& slot = config.postgres.slot;
-  Finding finding;
-  finding.subject = fmt::format("table {}", rows.table);
+  Finding finding{Severity::kOk, FindingId("existing_rows_none"),
+                  fmt::format("table {}", rows.table), "", ""};
   if (!rows.count) {
     finding.severity = Severity::kNote;
+    finding.id = FindingId("existing_rows_unknown");
     finding.text = fmt::format(
         "cannot be read by role {}, so walpost cannot know whether it has rows "
         "that are older than slot {} and will not be published ({}): {}",
@@ -150,10 +151,12 @@ Finding Describe(const ExistingRows& rows, const Sight& sight,
   }
   if (config.postgres.initial_snapshot) {
     finding.severity = Severity::kNote;
+    finding.id = FindingId("existing_rows_in_snapshot");
     finding.text += " will be published at the first start (snapshot: initial)";
     return finding;
   }
   finding.severity = Severity::kWarning;
+  finding.id = FindingId("existing_rows_unpublished");
   finding.text += " will not be published (snapshot: never)";
   finding.remedy =
       "set snapshot: initial before the first walpost run to publish them; or "

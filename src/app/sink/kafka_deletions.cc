@@ -173,7 +173,7 @@ Findings FindDeletions(TopicsOfTables& topics,
     if (!topics.NamesOf(table).ok()) continue;
     if (!found.ok()) {
       findings.push_back(
-          {Severity::kWarning, table.name,
+          {Severity::kWarning, FindingId("kafka_deletions_unknown"), table.name,
            fmt::format("whether Kafka would keep its rows is not known: {}",
                        std::string(found.status().message())),
            "ask again when the brokers answer"});
@@ -221,7 +221,8 @@ Findings FindShorterTopics(TopicsOfTables& topics) {
       if (limits.retention_ms < 0 || limits.retention_ms >= keep) continue;
       if (!reported.insert(topic).second) continue;
       findings.push_back(
-          {Severity::kNote, "retention.keep",
+          {Severity::kNote, FindingId("topic_retention_below_keep"),
+           "retention.keep",
            fmt::format(
                "is {}, and topic {} has retention.ms={} ({}): rows that are "
                "older than that are the only copy of their events, until they "

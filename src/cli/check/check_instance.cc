@@ -41,15 +41,17 @@ std::optional<Finding> DescribeInstance(const Config& config) {
   if (json.HasParseError() || !json.IsObject()) return std::nullopt;
   const std::string state = TextOf(json, "state");
   if (state.empty() || !IsOf(config, json)) return std::nullopt;
-  Finding finding{Severity::kOk,
+  Finding finding{Severity::kOk, FindingId("instance_running"),
                   fmt::format("walpost at {}", config.http.listen),
                   fmt::format("runs, and is {}", state), ""};
   if (config.source == Source::kPolling) {
     finding.severity = Severity::kNote;
+    finding.id = FindingId("instance_not_identified");
     finding.text += "; whether it polls these tables is not known";
   }
   if (state != "stuck") return finding;
   finding.severity = Severity::kError;
+  finding.id = FindingId("instance_stuck");
   finding.text = fmt::format("runs, and is stuck: {}", TextOf(json, "reason"));
   return finding;
 }
@@ -73,7 +75,8 @@ absl::StatusOr<Findings> FindInstance(const Config& config) {
   if (listens.ok()) return findings;
   std::string_view text(listens.message().data(), listens.message().size());
   if (text.starts_with(kSubject)) text.remove_prefix(kSubject.size());
-  findings.push_back({Severity::kError, "http.listen", std::string(text), ""});
+  findings.push_back({Severity::kError, FindingId("http_listen_failed"),
+                      "http.listen", std::string(text), ""});
   return findings;
 }
 

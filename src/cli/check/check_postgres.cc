@@ -65,21 +65,23 @@ asio::awaitable<Found> CheckContinuity(asio::any_io_executor executor,
   const absl::Status& stored = inspection.checkpoint.status();
   if (!stored.ok()) {
     findings.push_back(
-        {Severity::kError, "checkpoint", std::string(stored.message()), ""});
+        {Severity::kError,
+         FindingIdOf(stored, FindingId("checkpoint_unavailable")), "checkpoint",
+         std::string(stored.message()), ""});
   }
   if (diagnosis.kind == GapDiagnosis::Kind::kGap) {
-    findings.push_back({Severity::kError,
+    findings.push_back({Severity::kError, FindingId(diagnosis.gap),
                         fmt::format("gap [{}]", diagnosis.gap), diagnosis.text,
                         ""});
   }
   const absl::Status named =
       RequireFormerNames(config.outbox.tables, diagnosis.former_names);
   if (!named.ok()) {
-    findings.push_back(
-        {Severity::kError, "outbox.tables", std::string(named.message()), ""});
+    findings.push_back({Severity::kError, FindingId("table_renamed"),
+                        "outbox.tables", std::string(named.message()), ""});
   }
   if (!diagnosis.doubt.empty()) {
-    findings.push_back({Severity::kNote,
+    findings.push_back({Severity::kNote, FindingId("publication_age_unknown"),
                         fmt::format("slot {}", config.postgres.slot),
                         diagnosis.doubt, ""});
   }
@@ -124,7 +126,8 @@ asio::awaitable<Found> CheckConnectionLimit(Connection& connection,
   const int needed = CountSessions(config);
   if (rows.Integer(0, 1) >= needed) co_return findings;
   findings.push_back(
-      {Severity::kError, fmt::format("role {}", rows.Text(0, 0)),
+      {Severity::kError, FindingId("role_connection_limit"),
+       fmt::format("role {}", rows.Text(0, 0)),
        fmt::format("may have {} connections, and run needs {}; beside it, "
                    "check, verify and a standby need some, too",
                    rows.Integer(0, 1), needed),
@@ -145,7 +148,7 @@ asio::awaitable<Found> CheckSlotUser(Connection& connection,
   Findings findings;
   if (holder.user().empty() || holder.is_walpost()) co_return findings;
   findings.push_back(
-      {Severity::kError, fmt::format("slot {}", slot),
+      {Severity::kError, FindingId("slot_in_use"), fmt::format("slot {}", slot),
        fmt::format("is in use by '{}', which is not a walpost instance",
                    holder.user()),
        "stop it, or set another postgres.slot"});
@@ -160,8 +163,9 @@ asio::awaitable<Found> CheckSnapshot(asio::any_io_executor executor,
   SnapshotSession session(executor, config);
   const absl::Status status = co_await session.CheckBefore();
   if (absl::IsFailedPrecondition(status)) {
-    findings.push_back(
-        {Severity::kError, "snapshot", std::string(status.message()), ""});
+    findings.push_back({Severity::kError,
+                        FindingIdOf(status, FindingId("snapshot_refused")),
+                        "snapshot", std::string(status.message()), ""});
   } else if (!status.ok()) {
     co_return status;
   }
@@ -175,7 +179,7 @@ void Append(Findings& findings, const Findings& more) {
 Findings PauseFindings(std::string subject,
                        const std::optional<PauseRecord>& record) {
   if (!record || !record->is_paused) return {};
-  return {{Severity::kWarning, std::move(subject),
+  return {{Severity::kWarning, FindingId("paused"), std::move(subject),
            fmt::format("is paused {}", DescribePause(*record)),
            "walpost resume -c FILE"}};
 }
@@ -268,8 +272,9 @@ asio::awaitable<Found> CheckStandbys(asio::any_io_executor executor,
     server.conninfo = host.conninfo;
     Connected connection = co_await Connect(executor, server);
     if (!connection.ok()) {
-      findings.push_back({Severity::kNote, host.host,
-                          std::string(connection.status().message()), ""});
+      findings.push_back({Severity::kNote, FindingId("standby_unavailable"),
+                          host.host, std::string(connection.status().message()),
+                          ""});
       continue;
     }
     if ((*connection)->server_version() < kFirstWithFailover) break;

@@ -21,9 +21,9 @@ asio::awaitable<std::optional<Finding>> FindOldCheckpoint(
   const absl::StatusOr<std::optional<Checkpoint>> loaded =
       co_await LoadCheckpoint(executor, config);
   if (loaded.ok() && !*loaded) co_return std::nullopt;
-  Finding finding;
-  finding.severity = Severity::kWarning;
-  finding.subject = fmt::format("checkpoint of slot {}", config.postgres.slot);
+  Finding finding{Severity::kWarning, FindingId("stale_checkpoint"),
+                  fmt::format("checkpoint of slot {}", config.postgres.slot),
+                  "", ""};
   if (!loaded.ok()) {
     finding.text = fmt::format("cannot be looked for: {}",
                                std::string(loaded.status().message()));
@@ -54,9 +54,9 @@ asio::awaitable<std::optional<Finding>> FindParked(Connection& connection,
   if (SqlstateOf(rows.status()) == kSqlstateUndefinedTable) {
     co_return std::nullopt;
   }
-  Finding finding;
-  finding.severity = Severity::kWarning;
-  finding.subject = fmt::format("parking.table {}", config.parking.table);
+  Finding finding{Severity::kWarning, FindingId("stale_parked_events"),
+                  fmt::format("parking.table {}", config.parking.table), "",
+                  ""};
   if (!rows.ok()) {
     finding.text = fmt::format("cannot be looked at: {}",
                                std::string(rows.status().message()));

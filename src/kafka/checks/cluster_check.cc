@@ -38,6 +38,7 @@ constexpr size_t kMaxShapes = 100;
 constexpr int kMaxBrokers = 100;
 // Transactional ids of stored events that are probed.
 constexpr size_t kMaxSenders = 100;
+constexpr char kBrokerAddressUnreachable[] = "broker_address_unreachable";
 constexpr char kTransactionLog[] = "__transaction_state";
 
 class ClusterCheck {
@@ -63,7 +64,7 @@ class ClusterCheck {
     }
     const KafkaHandle<const rd_kafka_metadata_t, rd_kafka_metadata_destroy>
         metadata(listed);
-    Add(Severity::kOk, subject,
+    Add(Severity::kOk, FindingId("kafka_ok"), subject,
         fmt::format("answers; {} broker(s)", metadata->broker_cnt));
     CheckTokenSecrecy();
     if (!CheckAddresses(*metadata)) {
@@ -93,13 +94,13 @@ class ClusterCheck {
     const bool has_ids = std::ranges::any_of(
         topic_ids_, [](const auto& topic) { return !topic.second.empty(); });
     if (cluster == kUnnamedCluster) {
-      Add(Severity::kNote, subject,
+      Add(Severity::kNote, FindingId("cluster_id_unknown"), subject,
           "reports no cluster id: if kafka.brokers lead to another cluster one "
           "day, walpost does not notice that the events before are not there",
           "after such a change: walpost verify -c FILE");
     }
     if (!topic_ids_.empty() && !has_ids) {
-      Add(Severity::kNote, subject,
+      Add(Severity::kNote, FindingId("topic_ids_unknown"), subject,
           "reports no topic ids: walpost does not notice a topic that was "
           "deleted and created again",
           "after such a change: walpost verify -c FILE");
@@ -114,22 +115,26 @@ class ClusterCheck {
     return id;
   }
 
-  void Add(Severity severity, std::string subject, std::string text,
-           std::string remedy = "") {
-    findings_.push_back(
-        {severity, std::move(subject), std::move(text), std::move(remedy)});
+  void Add(Severity severity, FindingId id, std::string subject,
+           std::string text, std::string remedy = "") {
+    findings_.push_back({severity, std::move(id), std::move(subject),
+                         std::move(text), std::move(remedy)});
   }
 
   void AddUnreached(const std::string& subject, rd_kafka_resp_err_t error) {
     ConnectionDiagnosis trouble(user_.brokers);
     NoteEvents(client_.get(), trouble);
     if (!trouble.unreachable().empty()) {
-      return Add(Severity::kError, subject, std::string(trouble.unreachable()),
+      return Add(Severity::kError, FindingId(kBrokerAddressUnreachable),
+                 subject, std::string(trouble.unreachable()),
                  std::string(kCorrectAdvertised));
     }
     const std::string cause =
         trouble.cause().empty() ? rd_kafka_err2str(error) : trouble.cause();
-    Add(Severity::kError, subject, fmt::format("does not answer: {}", cause),
+    Add(Severity::kError,
+        FindingId(trouble.is_of_credentials() ? kFindingCredentialsRejected
+                                              : kFindingKafkaUnavailable),
+        subject, fmt::format("does not answer: {}", cause),
         std::string(trouble.remedy().empty() ? ConnectionDiagnosis::kUsualAdvice
                                              : trouble.remedy()));
   }
@@ -154,7 +159,8 @@ class ClusterCheck {
       } else if (reason.empty()) {
         reason = fmt::format("no answer within {} s", timeout_millis_ / 1000);
       }
-      Add(Severity::kError, fmt::format("Kafka at {}", user_.brokers),
+      Add(Severity::kError, FindingId(kBrokerAddressUnreachable),
+          fmt::format("Kafka at {}", user_.brokers),
           DescribeUnreachable(broker.id,
                               fmt::format("{}:{}", broker.host, broker.port),
                               reason),
@@ -253,7 +259,7 @@ class ClusterCheck {
       Append(CheckShape(shape, *facts.names.creation, user_));
     }
     if (looked_at <= kMaxShapes) return;
-    Add(Severity::kNote, "create_topics",
+    Add(Severity::kNote, FindingId("topics_not_compared"), "create_topics",
         fmt::format("only {} of {} topics were compared with it", kMaxShapes,
                     facts.topics.size()));
   }
@@ -266,7 +272,7 @@ class ClusterCheck {
       if (most.empty() || above < std::strtoull(most.c_str(), nullptr, 10)) {
         return;
       }
-      Add(Severity::kWarning, subject,
+      Add(Severity::kWarning, FindingId("claim_check_above_limit"), subject,
           fmt::format("{} is {}, and payloads up to {} bytes are sent whole",
                       limit, most, above),
           fmt::format("set outbox.tables.claim_check_above well below {}, so "
@@ -297,7 +303,8 @@ class ClusterCheck {
         OwnProperty("security.protocol") != "sasl_plaintext") {
       return;
     }
-    Add(Severity::kWarning, "kafka.token_command",
+    Add(Severity::kWarning, FindingId("token_without_tls"),
+        "kafka.token_command",
         "sends its tokens without encryption: whoever reads one can use it "
         "until it expires",
         "set security.protocol to SASL_SSL in kafka.properties");
@@ -322,7 +329,8 @@ class ClusterCheck {
     const std::string policy =
         Get(Settings(RD_KAFKA_RESOURCE_TOPIC, topic), "cleanup.policy");
     if (policy.find("compact") == std::string::npos) return;
-    Add(Severity::kError, fmt::format("topic {}", topic),
+    Add(Severity::kError, FindingId("dead_letter_topic_compacted"),
+        fmt::format("topic {}", topic),
         fmt::format("has cleanup.policy={}: the next dead letter of a key "
                     "removes the earlier ones",
                     policy),
@@ -349,8 +357,8 @@ class ClusterCheck {
     const absl::Status is_compacted =
         RequireCompaction(topic, policy, user_.brokers);
     if (!is_compacted.ok()) {
-      Add(Severity::kError, "checkpoint.topic",
-          std::string(is_compacted.message()));
+      Add(Severity::kError, FindingId("checkpoint_topic_not_compacted"),
+          "checkpoint.topic", std::string(is_compacted.message()));
     }
     return absl::OkStatus();
   }
@@ -397,7 +405,10 @@ class ClusterCheck {
       return findings_.push_back(BrokerSettingsUnknown(user_));
     const bool fits = std::strtoull(ours.c_str(), nullptr, 10) <=
                       std::strtoull(broker.c_str(), nullptr, 10);
-    Add(fits ? Severity::kOk : Severity::kWarning, "message.max.bytes",
+    Add(fits ? Severity::kOk : Severity::kWarning,
+        FindingId(fits ? "message_max_bytes_ok"
+                       : "message_max_bytes_too_large"),
+        "message.max.bytes",
         fmt::format("is {} here and {} at the brokers", ours, broker),
         fits ? ""
              : "lower message.max.bytes in kafka.properties to the brokers' "
@@ -451,10 +462,14 @@ absl::StatusOr<SinkFindings> CheckCluster(
     const std::string& checkpoint_topic,
     const std::optional<TransactionalIds>& transactional_ids,
     std::chrono::milliseconds timeout) {
-  WALPOST_ASSIGN_OR_RETURN(KafkaClient client,
-                           MakeClient(options, SetupLimit(options, timeout)));
+  absl::StatusOr<KafkaClient> client =
+      MakeClient(options, SetupLimit(options, timeout));
+  if (!client.ok()) {
+    return WithFindingId(client.status(),
+                         FindingId(kFindingKafkaPropertyInvalid));
+  }
   KafkaUser user = KafkaUserOf(options.brokers, options.properties);
-  return ClusterCheck(std::move(client), options, std::move(user), timeout)
+  return ClusterCheck(*std::move(client), options, std::move(user), timeout)
       .Run(topics, checkpoint_topic, transactional_ids);
 }
 

@@ -38,7 +38,7 @@ class TopicsCheck {
 
   Findings Run() {
     if (facts_.names.text.empty()) {
-      Add(Severity::kNote,
+      Add(Severity::kNote, FindingId("topics_not_tested"),
           fmt::format("{} are seen; which of them events go to is in the rows, "
                       "so the rights on them are not tested",
                       facts_.topics.size()));
@@ -52,9 +52,10 @@ class TopicsCheck {
   }
 
  private:
-  void Add(Severity severity, std::string text, std::string remedy = "") {
-    findings_.push_back(
-        {severity, subject_, std::move(text), std::move(remedy)});
+  void Add(Severity severity, FindingId id, std::string text,
+           std::string remedy = "") {
+    findings_.push_back({severity, std::move(id), subject_, std::move(text),
+                         std::move(remedy)});
   }
 
   std::string GrantAll(std::vector<std::string> operations) const {
@@ -65,7 +66,7 @@ class TopicsCheck {
     if (IsForbidden(facts_.describe_error)) {
       std::vector<std::string> operations = {"Write", "Describe"};
       if (facts_.can_be_created()) operations.push_back("Create");
-      return Add(Severity::kError,
+      return Add(Severity::kError, FindingId("topic_forbidden"),
                  "may not be seen or written: the rights DESCRIBE and WRITE "
                  "are missing",
                  GrantAll(operations));
@@ -75,7 +76,7 @@ class TopicsCheck {
           "kafka-topics.sh --bootstrap-server {} --create --topic {}",
           user_.brokers,
           facts_.names.is_whole ? std::string_view(facts_.names.text) : "NAME");
-      return Add(Severity::kWarning,
+      return Add(Severity::kWarning, FindingId("topic_missing"),
                  "none exists, and the brokers create none: events wait",
                  facts_.names.is_whole
                      ? create
@@ -85,7 +86,7 @@ class TopicsCheck {
                                    create));
     }
     if (IsForbidden(facts_.create_error)) {
-      return Add(Severity::kError,
+      return Add(Severity::kError, FindingId("topic_create_forbidden"),
                  "none exists, and none may be created: the right CREATE is "
                  "missing",
                  GrantAll({"Write", "Describe", "Create"}));
@@ -94,11 +95,12 @@ class TopicsCheck {
   }
 
   void CheckOthers() {
-    if (facts_.names.is_whole) return Add(Severity::kOk, "exists");
+    if (facts_.names.is_whole)
+      return Add(Severity::kOk, FindingId("topic_ok"), "exists");
     if (facts_.can_be_created() && !IsForbidden(facts_.create_error)) {
       return AddCreation();
     }
-    Add(Severity::kOk,
+    Add(Severity::kOk, FindingId("topics_not_created"),
         fmt::format("{} exist; {} create no others: events of a new topic wait "
                     "until it exists",
                     facts_.topics.size(),
@@ -110,6 +112,7 @@ class TopicsCheck {
   // Without any topic no event can be sent.
   void AddRefusal() {
     Add(facts_.topics.empty() ? Severity::kError : Severity::kWarning,
+        FindingId("topic_creation_refused"),
         fmt::format("{} exist; the brokers would not create {} {}: {}",
                     facts_.topics.size(),
                     facts_.topics.empty() ? "any" : "others",
@@ -124,11 +127,12 @@ class TopicsCheck {
   void AddCreation() {
     if (!facts_.create_refusal.empty()) return AddRefusal();
     if (facts_.names.creation) {
-      return Add(Severity::kOk, fmt::format("{} exist; walpost creates others "
-                                            "(create_topics)",
-                                            facts_.topics.size()));
+      return Add(Severity::kOk, FindingId("topics_created_by_walpost"),
+                 fmt::format("{} exist; walpost creates others "
+                             "(create_topics)",
+                             facts_.topics.size()));
     }
-    Add(Severity::kNote,
+    Add(Severity::kNote, FindingId("topics_created_by_brokers"),
         fmt::format("{} exist; the brokers create others with their own "
                     "defaults (num.partitions, default.replication.factor)",
                     facts_.topics.size()),
@@ -147,6 +151,7 @@ class TopicsCheck {
     if (!unwritable.empty()) {
       const bool is_all = unwritable.size() == facts_.topics.size();
       Add(is_all ? Severity::kError : Severity::kWarning,
+          FindingId("topic_not_writable"),
           fmt::format(
               "may not be written ({}): the right WRITE is missing, and "
               "their events wait",
@@ -155,7 +160,7 @@ class TopicsCheck {
                  : Grant(user_, {unwritable.front(), true},
                          {"Write", "Describe"}));
     } else if (!unreadable.empty()) {
-      Add(Severity::kNote,
+      Add(Severity::kNote, FindingId("topic_not_readable"),
           fmt::format("may not be read ({}), which walpost verify -c FILE and "
                       "recover need",
                       Several(unreadable)),
@@ -184,29 +189,31 @@ Findings CheckShape(const TopicShape& shape, const TopicCreation& wanted,
                     const KafkaUser& user) {
   const std::string subject = fmt::format("topic {}", shape.topic);
   Findings findings;
-  const auto differs = [&](std::string_view what, std::string_view is,
-                           std::string_view should_be, std::string remedy) {
-    findings.push_back({Severity::kWarning, subject,
+  const auto differs = [&](FindingId id, std::string_view what,
+                           std::string_view is, std::string_view should_be,
+                           std::string remedy) {
+    findings.push_back({Severity::kWarning, std::move(id), subject,
                         fmt::format("has {}={}, and create_topics says {}",
                                     what, is, should_be),
                         std::move(remedy)});
   };
   if (wanted.partitions > 0 && wanted.partitions != shape.partitions) {
-    differs("partitions", std::to_string(shape.partitions),
-            std::to_string(wanted.partitions),
+    differs(FindingId("topic_partitions_differ"), "partitions",
+            std::to_string(shape.partitions), std::to_string(wanted.partitions),
             "more partitions move keys: change it only while nothing is sent, "
             "or correct create_topics");
   }
   if (wanted.replication_factor > 0 &&
       wanted.replication_factor != shape.replication_factor) {
-    differs("replicas", std::to_string(shape.replication_factor),
+    differs(FindingId("topic_replicas_differ"), "replicas",
+            std::to_string(shape.replication_factor),
             std::to_string(wanted.replication_factor),
             "kafka-reassign-partitions.sh, or correct create_topics");
   }
   for (const auto& [name, value] : wanted.config) {
     const auto found = shape.settings.find(name);
     if (found == shape.settings.end() || found->second == value) continue;
-    differs(name, found->second, value,
+    differs(FindingId("topic_setting_differs"), name, found->second, value,
             fmt::format("kafka-configs.sh --bootstrap-server {} --alter "
                         "--entity-type topics --entity-name {} --add-config "
                         "{}={}",
@@ -232,22 +239,25 @@ Findings CheckCheckpointTopic(const std::string& topic,
       if (!rights.has(operation)) missing.emplace_back(text);
     }
     if (missing.empty()) {
-      return {{Severity::kOk, subject, "may be read and written", ""}};
+      return {{Severity::kOk, FindingId("checkpoint_topic_ok"), subject,
+               "may be read and written", ""}};
     }
   } else if (IsForbidden(rights.error) || IsForbidden(create_error)) {
     missing = {"Describe", "DescribeConfigs", "Read", "Write", "Create"};
   } else {
-    return {
-        {Severity::kNote, subject, "does not exist; run will create it", ""}};
+    return {{Severity::kNote, FindingId("checkpoint_topic_missing"), subject,
+             "does not exist; run will create it", ""}};
   }
   const bool runs = missing == std::vector<std::string>{"DescribeConfigs"};
-  return {{runs ? Severity::kWarning : Severity::kError, subject,
+  return {{runs ? Severity::kWarning : Severity::kError,
+           FindingId("checkpoint_topic_rights_missing"), subject,
            fmt::format("lacks rights: {}", absl::StrJoin(missing, ", ")),
            Grant(user, name, missing)}};
 }
 
 Finding BrokerSettingsUnknown(const KafkaUser& user) {
-  return {Severity::kNote, "settings of the brokers",
+  return {Severity::kNote, FindingId("broker_settings_hidden"),
+          "settings of the brokers",
           "may not be seen, so message.max.bytes and "
           "auto.create.topics.enable are not tested: the right "
           "DESCRIBE_CONFIGS on the cluster is missing",

@@ -49,10 +49,10 @@ class TransactionsCheck {
   }
 
  private:
-  void Add(Severity severity, std::string subject, std::string text,
-           std::string remedy = "") {
-    findings_.push_back(
-        {severity, std::move(subject), std::move(text), std::move(remedy)});
+  void Add(Severity severity, FindingId id, std::string subject,
+           std::string text, std::string remedy = "") {
+    findings_.push_back({severity, std::move(id), std::move(subject),
+                         std::move(text), std::move(remedy)});
   }
 
   void CheckTimeout() {
@@ -63,8 +63,11 @@ class TransactionsCheck {
     const std::string text = fmt::format(
         "is {} ms at the brokers, and delivery.transaction_timeout is {} ms",
         limit, wanted);
-    if (wanted <= limit) return Add(Severity::kOk, kMaxTimeout, text);
-    Add(Severity::kError, kMaxTimeout, text + ": run cannot begin",
+    if (wanted <= limit)
+      return Add(Severity::kOk, FindingId("transaction_timeout_ok"),
+                 kMaxTimeout, text);
+    Add(Severity::kError, FindingId("transaction_timeout_too_long"),
+        kMaxTimeout, text + ": run cannot begin",
         fmt::format("set delivery.transaction_timeout: {}ms, or {}={} in "
                     "server.properties of every broker, and restart them",
                     limit, kMaxTimeout, wanted));
@@ -79,7 +82,8 @@ class TransactionsCheck {
     const bool exists =
         facts_.log_replicas > 0 || facts_.relay.probe == Probe::kAllowed;
     if (!exists && wanted > up) {
-      Add(Severity::kError, kReplicas,
+      Add(Severity::kError, FindingId("transaction_log_not_creatable"),
+          kReplicas,
           fmt::format("is {}, and {} broker(s) are up: the brokers cannot "
                       "create the log of transactions, and run waits",
                       wanted, up),
@@ -96,13 +100,14 @@ class TransactionsCheck {
   bool CheckInSync(int64_t replicas, int64_t up) {
     const int64_t min_isr = std::min(Largest(facts_, kMinIsr), replicas);
     if (min_isr > up) {
-      Add(Severity::kError, kMinIsr,
+      Add(Severity::kError, FindingId("transaction_log_not_in_sync"), kMinIsr,
           fmt::format("is {}, and {} broker(s) are up: no transaction can be "
                       "committed",
                       min_isr, up),
           fmt::format("start {} more broker(s)", min_isr - up));
     } else if (replicas > 1 && min_isr == replicas) {
-      Add(Severity::kWarning, kMinIsr,
+      Add(Severity::kWarning,
+          FindingId("transaction_log_without_spare_replica"), kMinIsr,
           fmt::format("is {}, and the log of transactions has {} replicas: no "
                       "transaction is committed while one broker is down",
                       min_isr, replicas),
@@ -111,10 +116,11 @@ class TransactionsCheck {
                       "--add-config min.insync.replicas={}",
                       user_.brokers, replicas - 1));
     } else if (replicas == 1) {
-      Add(Severity::kNote, kReplicas,
+      Add(Severity::kNote, FindingId("transaction_log_single_replica"),
+          kReplicas,
           "is 1: no transaction is committed while that broker is down");
     } else {
-      Add(Severity::kOk, kReplicas,
+      Add(Severity::kOk, FindingId("transaction_log_ok"), kReplicas,
           fmt::format("is {}, and {} broker(s) are up", replicas, up));
     }
     return true;
@@ -134,16 +140,19 @@ class TransactionsCheck {
     const std::string subject = fmt::format("transactional id {}", probed.id);
     switch (probed.probe) {
       case Probe::kAllowed:
-        return Add(Severity::kOk, subject, "may be written");
+        return Add(Severity::kOk, FindingId("transactional_id_ok"), subject,
+                   "may be written");
       case Probe::kForbidden:
-        return Add(Severity::kError, subject,
+        return Add(Severity::kError, FindingId("transactional_id_forbidden"),
+                   subject,
                    fmt::format("may not be written: the rights WRITE and "
                                "DESCRIBE are missing{}",
                                consequence),
                    Grant());
       case Probe::kNoAnswer:
         if (!can_begin) return;  // that is the cause
-        return Add(Severity::kError, subject,
+        return Add(Severity::kError,
+                   FindingId("transaction_coordinator_unavailable"), subject,
                    fmt::format("no coordinator of transactions answers: {}",
                                probed.text),
                    fmt::format("see the log of the brokers, and "
@@ -151,7 +160,8 @@ class TransactionsCheck {
                                "--describe --topic __transaction_state",
                                user_.brokers));
       case Probe::kFailed:
-        return Add(Severity::kError, subject, probed.text);
+        return Add(Severity::kError, FindingId("transactional_id_failed"),
+                   subject, probed.text);
       case Probe::kNotMade:
         return;  // an earlier one had no answer, or there are too many
     }
@@ -163,7 +173,8 @@ class TransactionsCheck {
         fmt::format("transactional id {}",
                     id.empty() ? "walpost-<system identifier>-<slot>" : id);
     if (id.empty()) {
-      return Add(Severity::kNote, subject,
+      return Add(Severity::kNote, FindingId("transactional_id_unknown"),
+                 subject,
                  "the rights WRITE and DESCRIBE on it are not tested, because "
                  "Postgres did not give its system identifier");
     }
@@ -179,7 +190,10 @@ class TransactionsCheck {
                       ", nor are {}, {} and {}: that needs the right "
                       "DESCRIBE_CONFIGS on the cluster",
                       kMaxTimeout, kReplicas, kMinIsr);
-    Add(Severity::kNote, subject, std::move(text), Grant());
+    Add(Severity::kNote,
+        FindingId(facts_.are_settings_known() ? "transactional_id_not_tested"
+                                              : "transaction_settings_hidden"),
+        subject, std::move(text), Grant());
   }
 
   // For all ids: that of the stream is a prefix of the others.

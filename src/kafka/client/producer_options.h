@@ -24,7 +24,7 @@ struct ProducerOptions {
   // Maximum records in flight: the acknowledgement window.
   size_t max_records = 2'000;
   // Topics that one client sends to. Each has its cost as long as the client
-  // lives (docs/operations.md, Limits).
+  // lives (docs/limits.md).
   size_t max_topics = 5'000;
   // Topics that may be more: those of checkpoints and dead letters.
   std::vector<std::string> own_topics = {};

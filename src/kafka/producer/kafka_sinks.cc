@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/finding_id.h"
 #include "kafka/producer/cluster_state.h"
 #include "kafka/producer/producer.h"
 #include "kafka/producer/producer_properties.h"
@@ -81,7 +82,8 @@ class KafkaKnowledge final : public SinkKnowledge {
 }  // namespace
 
 absl::Status CheckKafkaOptions(const ProducerOptions& kafka) {
-  return MakeProducerConf(kafka).status();
+  return WithFindingId(MakeProducerConf(kafka).status(),
+                       FindingId(kFindingKafkaPropertyInvalid));
 }
 
 SinkFactory KafkaSinks(boost::asio::any_io_executor executor,

@@ -1,5 +1,6 @@
 #include "postgres/catalog/coverage_query.h"
 
+#include "base/finding_id.h"
 #include "base/server_version.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -87,11 +88,14 @@ asio::awaitable<absl::Status> RequirePublicationOfRecord(
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
                               co_await connection.Execute(sql));
   if (rows.size() == 0) co_return absl::OkStatus();
-  co_return absl::FailedPreconditionError(fmt::format(
-      "publication {0} does not exist, and the one that the slot has been used "
-      "with is {1}: set postgres.publication: {1}, or create {0} first, if it "
-      "is to take its place",
-      publication, rows.Text(0, 0)));
+  co_return WithFindingId(absl::FailedPreconditionError(fmt::format(
+                              "publication {0} does not exist, and the one "
+                              "that the slot has been used "
+                              "with is {1}: set postgres.publication: {1}, or "
+                              "create {0} first, if it "
+                              "is to take its place",
+                              publication, rows.Text(0, 0))),
+                          FindingId("publication_renamed"));
 }
 
 }  // namespace walpost

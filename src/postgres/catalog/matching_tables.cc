@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/finding_id.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/table_pattern.h"
@@ -47,11 +48,13 @@ asio::awaitable<absl::StatusOr<std::vector<MatchingTable>>> FindMatchingTables(
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows, co_await connection.Execute(sql));
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows.Bool(i, 2)) {
-      co_return absl::FailedPreconditionError(fmt::format(
-          "table {} matches outbox.tables, and its schema has a dot in its "
-          "name, which schema.table cannot express: rename the schema, or "
-          "use patterns that do not match it",
-          rows.Text(i, 3)));
+      co_return WithFindingId(
+          absl::FailedPreconditionError(fmt::format(
+              "table {} matches outbox.tables, and its schema has a dot in its "
+              "name, which schema.table cannot express: rename the schema, or "
+              "use patterns that do not match it",
+              rows.Text(i, 3))),
+          FindingId("schema_name_with_dot"));
     }
     found.push_back({rows.Text(i, 0), rows.Bool(i, 1)});
   }

@@ -32,9 +32,13 @@ std::string LeavesSql(const std::string& tables) {
       tables);
 }
 
-void Describe(const ExistingRows& rows, Finding& finding) {
-  finding.severity = Severity::kWarning;
-  finding.subject = fmt::format("partition {}", rows.table);
+Finding Describe(const ExistingRows& rows) {
+  Finding finding{Severity::kWarning,
+                  FindingId(rows.count ? "partition_rows_unpublished"
+                                       : "partition_rows_unknown"),
+                  fmt::format("partition {}", rows.table), "",
+                  "walpost verify -c FILE names those that Kafka lacks; "
+                  "walpost replay -c FILE --from-table publishes them"};
   if (rows.count) {
     finding.text = fmt::format(
         "had {} when it was attached to the outbox: Postgres sent "
@@ -46,9 +50,7 @@ void Describe(const ExistingRows& rows, Finding& finding) {
         "rows then, which Postgres does not send ({})",
         rows.trouble);
   }
-  finding.remedy =
-      "walpost verify -c FILE names those that Kafka lacks; walpost replay -c "
-      "FILE --from-table publishes them";
+  return finding;
 }
 
 }  // namespace
@@ -73,9 +75,7 @@ asio::awaitable<absl::StatusOr<std::optional<Finding>>> PartitionMonitor::Look(
     if (!rows.ok()) co_return rows.status();  // the next connection asks again
     known_.insert(partition);
     if (rows->count == 0) co_return std::nullopt;
-    std::optional<Finding> finding;
-    Describe(*rows, finding.emplace());
-    co_return finding;
+    co_return Describe(*rows);
   }
   is_through_ = true;
   co_return std::nullopt;

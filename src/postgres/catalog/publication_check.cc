@@ -18,10 +18,10 @@ namespace walpost {
 
 namespace asio = boost::asio;
 
-void PublicationCheck::Add(Severity severity, std::string subject,
+void PublicationCheck::Add(Severity severity, FindingId id, std::string subject,
                            std::string text, std::string remedy) {
-  findings_.push_back(
-      {severity, std::move(subject), std::move(text), std::move(remedy)});
+  findings_.push_back({severity, std::move(id), std::move(subject),
+                       std::move(text), std::move(remedy)});
 }
 
 asio::awaitable<absl::StatusOr<Findings>> PublicationCheck::Run() {
@@ -61,9 +61,11 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
                               co_await connection_.Execute(sql));
   if (rows.size() == 0) {
     if (options_.create) {
-      Add(Severity::kNote, subject, "does not exist; run will create it");
+      Add(Severity::kNote, FindingId(kReasonPublicationMissing), subject,
+          "does not exist; run will create it");
     } else {
-      Add(Severity::kError, subject, kDoesNotExist,
+      Add(Severity::kError, FindingId(kReasonPublicationMissing), subject,
+          kDoesNotExist,
           fmt::format(
               "walpost init -c FILE, or set postgres.create: true, or {}",
               create));
@@ -76,11 +78,12 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
   const std::string with_inserts = rows.Text(0, 2);
   const bool is_shared = rows.Bool(0, 3);
   if (!rows.Bool(0, 0)) {
-    Add(Severity::kError, subject, "does not publish inserts",
+    Add(Severity::kError, FindingId("publication_without_inserts"), subject,
+        "does not publish inserts",
         fmt::format("ALTER PUBLICATION {} SET (publish = '{}');", name,
                     with_inserts));
   } else if (is_shared) {
-    Add(Severity::kNote, subject,
+    Add(Severity::kNote, FindingId("publication_shared"), subject,
         "is not for the outbox alone: another program may read it, as Debezium "
         "does, so do not take anything out of it",
         fmt::format("before the first walpost run, set postgres.publication to "
@@ -88,14 +91,15 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
                     CreatePublicationSql(OwnPublication(), outbox_.tables,
                                          connection_.server_version())));
   } else if (with_inserts != "insert") {
-    Add(Severity::kNote, subject,
+    Add(Severity::kNote, FindingId("publication_not_inserts_only"), subject,
         "publishes more than inserts, which is expensive for the server and "
         "not needed",
         fmt::format("if no other program reads it: ALTER PUBLICATION {} SET "
                     "(publish = 'insert');",
                     name));
   } else {
-    Add(Severity::kOk, subject, "publishes inserts");
+    Add(Severity::kOk, FindingId("publication_ok"), subject,
+        "publishes inserts");
   }
   co_return absl::OkStatus();
 }
@@ -112,7 +116,7 @@ asio::awaitable<absl::StatusOr<Findings>> PublicationCheck::FindOtherTables() {
   Findings found;
   if (rows->Get(0, 1)) {
     found.push_back(
-        {Severity::kWarning,
+        {Severity::kWarning, FindingId("publication_has_other_tables"),
          fmt::format("publication {}", options_.publication),
          fmt::format("has tables that are not in outbox.tables ({}, {} among "
                      "them): their rows are confirmed and not published",

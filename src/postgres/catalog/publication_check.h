@@ -50,8 +50,8 @@ class PublicationCheck {
       size_t index, const TableFacts& facts);
   // Name for a publication that only walpost uses.
   std::string OwnPublication() const;
-  void Add(Severity severity, std::string subject, std::string text,
-           std::string remedy = "");
+  void Add(Severity severity, FindingId id, std::string subject,
+           std::string text, std::string remedy = "");
 
   Connection& connection_;
   const WalSourceOptions& options_;

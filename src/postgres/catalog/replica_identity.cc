@@ -53,7 +53,8 @@ asio::awaitable<absl::StatusOr<Findings>> CheckReplicaIdentity(
   Findings findings;
   if (rows.size() == 0) co_return findings;
   findings.push_back(
-      {severity, fmt::format("table {}", rows.Text(0, 0)),
+      {severity, FindingId("replica_identity_nothing"),
+       fmt::format("table {}", rows.Text(0, 0)),
        fmt::format("has no replica identity (no primary key), and publication "
                    "{} sends {}s of it: Postgres rejects each {} of {}",
                    rows.Text(0, 1), verb, verb, needed_for),
@@ -89,7 +90,8 @@ asio::awaitable<absl::StatusOr<Findings>> CheckPublishedChanges(
                                  : !rows.Bool(0, 1) ? "DELETE"
                                                     : "UPDATE and DELETE";
   findings.push_back(
-      {Severity::kWarning, fmt::format("publication {}", publication),
+      {Severity::kWarning, FindingId("publication_rejects_changes"),
+       fmt::format("publication {}", publication),
        fmt::format("sends each {} of {} table(s) that have no replica identity "
                    "(no primary key), so Postgres rejects these statements of "
                    "every program: {}{}",

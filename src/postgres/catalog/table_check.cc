@@ -30,13 +30,15 @@ Finding Missing(const TableQuestion& question) {
             : fmt::format("if it is {} now, list that with formerly: [{}]; ",
                           question.similar, table.name));
   }
-  return {Severity::kError, fmt::format("table {}", table.name),
-          "does not exist", std::move(remedy)};
+  return {Severity::kError, FindingId(kFindingTableMissing),
+          fmt::format("table {}", table.name), "does not exist",
+          std::move(remedy)};
 }
 
 Finding ForeignFinding(const std::string& table,
                        const TableFacts::ForeignPartition& leaf) {
-  return {Severity::kWarning, fmt::format("table {}", leaf.name),
+  return {Severity::kWarning, FindingId("partition_foreign"),
+          fmt::format("table {}", leaf.name),
           fmt::format("is a partition of {} and a foreign table: rows that are "
                       "routed there are in no WAL, and are never sent",
                       table),
@@ -57,17 +59,19 @@ Finding ColumnsFinding(const TableQuestion& question) {
   if (!mapper.ok()) {
     const std::string reason(mapper.status().message());
     if (reason.starts_with(subject + " ")) {
-      return {Severity::kError, subject, reason.substr(subject.size() + 1), ""};
+      return {Severity::kError, FindingId(kReasonTableUnsuitable), subject,
+              reason.substr(subject.size() + 1), ""};
     }
-    return {Severity::kError, subject + ":", reason, ""};
+    return {Severity::kError, FindingId(kReasonTableUnsuitable), subject + ":",
+            reason, ""};
   }
   if (!(*mapper)->has_key()) {
-    return {Severity::kWarning, subject,
+    return {Severity::kWarning, FindingId("aggregate_id_unmapped"), subject,
             "has no aggregate_id: records have no key, so order per key is "
             "lost",
             "map outbox.tables.columns.aggregate_id"};
   }
-  return {Severity::kOk, subject,
+  return {Severity::kOk, FindingId("table_ok"), subject,
           question.publication_exists ? "is published, and its columns fit"
                                       : "has columns that fit",
           ""};
@@ -82,7 +86,8 @@ std::optional<Finding> PartitionFinding(const TableQuestion& question) {
     return std::nullopt;
   }
   return Finding{
-      Severity::kError, fmt::format("table {}", question.table.name),
+      Severity::kError, FindingId("partition_column_not_integer"),
+      fmt::format("table {}", question.table.name),
       fmt::format("column {}, which route.partition names, does not have an "
                   "integer type",
                   question.partition),
@@ -94,7 +99,8 @@ std::optional<Finding> PartitionFinding(const TableQuestion& question) {
 
 // The stream needs no order; snapshot, recover and replay do.
 Finding OrderFinding(const TableOptions& table) {
-  return {Severity::kError, fmt::format("table {}", table.name),
+  return {Severity::kError, FindingId("order_by_unsortable"),
+          fmt::format("table {}", table.name),
           fmt::format("column {}, which order_by names, has a type that "
                       "Postgres cannot sort by",
                       table.order_by),
@@ -109,18 +115,21 @@ std::optional<Finding> KindFinding(const TableQuestion& question) {
   const std::string& table = question.table.name;
   if (facts.kind.empty()) return Missing(question);
   if (facts.kind != "r" && facts.kind != "p") {
-    return Finding{Severity::kError, fmt::format("table {}", table),
+    return Finding{Severity::kError, FindingId("relation_not_a_table"),
+                   fmt::format("table {}", table),
                    "is not a table, and only tables are replicated",
                    "name the table itself in outbox.tables"};
   }
   if (facts.unlogged) {
-    return Finding{Severity::kError, fmt::format("table {}", *facts.unlogged),
+    return Finding{Severity::kError, FindingId("table_unlogged"),
+                   fmt::format("table {}", *facts.unlogged),
                    "is unlogged or temporary: its rows are never sent",
                    fmt::format("ALTER TABLE {} SET LOGGED;", *facts.unlogged)};
   }
   if (facts.child) {
     return Finding{
-        Severity::kError, fmt::format("table {}", table),
+        Severity::kError, FindingId("table_has_child"),
+        fmt::format("table {}", table),
         fmt::format("has a child table {} (INHERITS): Postgres sends its rows "
                     "under its own name, so they would not be published",
                     *facts.child),
@@ -136,7 +145,7 @@ std::optional<Finding> UnpublishedFinding(const TableQuestion& question) {
   const std::string publication = QuoteName(question.publication);
   if (question.facts.kind == "p" && !question.published_via_root) {
     return Finding{
-        Severity::kError, subject,
+        Severity::kError, FindingId("publish_via_partition_root_off"), subject,
         "is partitioned, and its rows come under the partitions' names",
         fmt::format("ALTER PUBLICATION {} SET (publish_via_partition_root = "
                     "true);",
@@ -144,7 +153,7 @@ std::optional<Finding> UnpublishedFinding(const TableQuestion& question) {
   }
   if (!question.facts.is_published) {
     return Finding{
-        Severity::kError, subject,
+        Severity::kError, FindingId("table_not_published"), subject,
         fmt::format("is not in publication {}: its rows are not "
                     "sent",
                     question.publication),
@@ -172,7 +181,8 @@ Findings CheckTable(const TableQuestion& question) {
     }
     if (!facts.published.filter.empty()) {
       findings.push_back(
-          {Severity::kWarning, fmt::format("table {}", question.table.name),
+          {Severity::kWarning, FindingId("table_row_filter"),
+           fmt::format("table {}", question.table.name),
            fmt::format("has a row filter in the publication ({}): rows that do "
                        "not pass it are never sent",
                        facts.published.filter),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/finding_id.h"
 #include "base/server_version.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -111,8 +112,10 @@ asio::awaitable<absl::StatusOr<pgoutput::RelationSchema>> ReadTableSchema(
   WALPOST_CO_ASSIGN_OR_RETURN(std::vector<TableColumns> columns,
                               co_await ReadColumns(connection, tables));
   if (columns[0].empty()) {
-    co_return absl::FailedPreconditionError(
-        fmt::format("table {} does not exist: correct outbox.tables", table));
+    co_return WithFindingId(
+        absl::FailedPreconditionError(fmt::format(
+            "table {} does not exist: correct outbox.tables", table)),
+        FindingId(kFindingTableMissing));
   }
   pgoutput::RelationSchema schema = SchemaNamed(table);
   for (TableColumn& column : columns[0]) {

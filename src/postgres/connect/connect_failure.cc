@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "base/finding_id.h"
 #include "base/read_refusal.h"
 #include "fmt/format.h"
 #include "postgres/connect/sqlstate.h"
@@ -31,14 +32,18 @@ absl::Status ConnectFailure(const PGconn* raw) {
   };
   // Before anything is sent: sslmode, port and the like.
   if (libpq.starts_with("invalid ")) {
-    return absl::FailedPreconditionError(fmt::format(
-        "postgres.conninfo: {}", libpq.substr(0, libpq.find('\n'))));
+    return WithFindingId(
+        absl::FailedPreconditionError(fmt::format(
+            "postgres.conninfo: {}", libpq.substr(0, libpq.find('\n')))),
+        FindingId(kFindingConninfoInvalid));
   }
   if (says("\"idle_session_timeout\"")) {  // the newest of kPinnedSettings
-    return absl::FailedPreconditionError(
-        fmt::format("{}: the server is older than PostgreSQL 14, the oldest "
-                    "that walpost supports: upgrade it",
-                    DescribeTarget(raw)));
+    return WithFindingId(
+        absl::FailedPreconditionError(fmt::format(
+            "{}: the server is older than PostgreSQL 14, the oldest "
+            "that walpost supports: upgrade it",
+            DescribeTarget(raw))),
+        FindingId("server_version_unsupported"));
   }
   std::string_view remedy;
   if (says("does not support SSL")) {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <random>
 
+#include "base/finding_id.h"
 #include "base/session_settings.h"
 #include "base/sqlstate.h"
 #include "base/status_macros.h"
@@ -36,11 +37,16 @@ absl::StatusOr<std::string> OptionsOf(const std::string& conninfo,
   if (parsed == nullptr) {
     // config/ reports the cause, without the password that may be in it.
     if (!may_change) {
-      return absl::InvalidArgumentError("postgres.conninfo does not parse");
+      return WithFindingId(
+          absl::InvalidArgumentError("postgres.conninfo does not parse"),
+          FindingId(kFindingConninfoInvalid));
     }
-    return absl::UnavailableError(
-        "postgres.conninfo does not parse with what its files hold now: quote "
-        "values with spaces, quotes or backslashes as in a conninfo");
+    return WithFindingId(
+        absl::UnavailableError(
+            "postgres.conninfo does not parse with what its files hold now: "
+            "quote "
+            "values with spaces, quotes or backslashes as in a conninfo"),
+        FindingId(kFindingConninfoInvalid));
   }
   std::string options;
   for (const PQconninfoOption* o = parsed; o->keyword != nullptr; ++o) {
@@ -101,12 +107,16 @@ bool RejectsOptions(const absl::Status& status) {
 }
 
 absl::Status NotKept(const QueryRows& rows) {
-  return absl::FailedPreconditionError(fmt::format(
-      "connecting to Postgres: the server does not keep the settings of a "
-      "session: {} is {} after it was set. A pooler that shares connections "
-      "between transactions is in between: let it pool sessions (pool_mode = "
-      "session), or connect to Postgres directly",
-      rows.Text(0, 0), rows.Text(0, 1)));
+  return WithFindingId(
+      absl::FailedPreconditionError(fmt::format(
+          "connecting to Postgres: the server does not keep the settings of a "
+          "session: {} is {} after it was set. A pooler that shares "
+          "connections "
+          "between transactions is in between: let it pool sessions (pool_mode "
+          "= "
+          "session), or connect to Postgres directly",
+          rows.Text(0, 0), rows.Text(0, 1))),
+      FindingId("pooler_shares_connections"));
 }
 
 asio::awaitable<absl::Status> PinSettings(Connection& connection,

@@ -31,7 +31,8 @@ asio::awaitable<absl::StatusOr<Findings>> CheckPromotion(
   const bool has_standby = rows.Bool(0, 1);
   if (has_standby && !is_synchronous) {
     findings.push_back(
-        {Severity::kWarning, "synchronous_standby_names",
+        {Severity::kWarning, FindingId("synchronous_standby_names_empty"),
+         "synchronous_standby_names",
          "is empty: a standby that is promoted may lack parked events",
          "ALTER SYSTEM SET synchronous_standby_names = '...'; SELECT "
          "pg_reload_conf();"});

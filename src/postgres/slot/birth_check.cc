@@ -6,6 +6,7 @@
 #include "checkpoint/birth_record.h"
 #include "checkpoint/checkpoint_options.h"
 #include "checkpoint/coverage.h"
+#include "delivery/gap.h"
 #include "fmt/format.h"
 #include "postgres/catalog/coverage_query.h"
 #include "postgres/catalog/publication.h"
@@ -14,8 +15,10 @@ namespace walpost {
 
 namespace asio = boost::asio;
 
-void BirthCheck::Add(Severity severity, std::string text, std::string remedy) {
-  findings_.push_back({severity, fmt::format("birth of slot {}", options_.slot),
+void BirthCheck::Add(Severity severity, FindingId id, std::string text,
+                     std::string remedy) {
+  findings_.push_back({severity, std::move(id),
+                       fmt::format("birth of slot {}", options_.slot),
                        std::move(text), std::move(remedy)});
 }
 
@@ -46,7 +49,7 @@ void BirthCheck::CheckRecord() {
   const std::string born = sight_.birth->consistent_point.ToString();
   if (sight_.birth->system_identifier != sight_.system_identifier) {
     return Add(
-        Severity::kError,
+        Severity::kError, FindingId(kGapOtherCluster),
         fmt::format("is on record as of system {}, and this is system "
                     "{}: the database is a copy, or the wrong one",
                     sight_.birth->system_identifier, sight_.system_identifier),
@@ -56,16 +59,17 @@ void BirthCheck::CheckRecord() {
   }
   if (!sight_.slot) {
     return Add(
-        Severity::kError,
+        Severity::kError, FindingId(kGapSlotMissing),
         fmt::format("is on record, at {}, but the slot is missing: run "
                     "will not make another one",
                     born),
         "walpost recover -c FILE --dry-run, then walpost recover -c FILE");
   }
   if (rights_.may_alter) {
-    return Add(Severity::kOk, fmt::format("is on record, at {}", born));
+    return Add(Severity::kOk, FindingId("birth_record_ok"),
+               fmt::format("is on record, at {}", born));
   }
-  Add(Severity::kNote,
+  Add(Severity::kNote, FindingId("birth_record_read_only"),
       fmt::format("is on record, at {}, but role {} does not own publication "
                   "{}: walpost recover -c FILE and walpost init -c FILE "
                   "--fresh cannot change it",
@@ -89,14 +93,16 @@ asio::awaitable<absl::Status> BirthCheck::CheckTables() {
       Coverage::Parse(CoverageOf(*sight_.birth, Announced::kYes)), now);
   for (const Coverage::Table& table : added) {
     findings_.push_back(
-        {Severity::kError, fmt::format("table {}", table.name),
+        {Severity::kError, FindingId("new_table_not_recordable"),
+         fmt::format("table {}", table.name),
          fmt::format("is new, and run does not stream: {}", cannot),
          "walpost init -c FILE --admin CONNINFO, as the owner, puts it on "
          "record; or set checkpoint.store"});
   }
   if (added.empty() && !outbox_.patterns.empty()) {
     findings_.push_back(
-        {Severity::kWarning, "outbox.tables",
+        {Severity::kWarning, FindingId("later_table_not_recordable"),
+         "outbox.tables",
          fmt::format("a table that comes later by a pattern holds up all "
                      "tables: {}",
                      cannot),
@@ -110,7 +116,8 @@ asio::awaitable<absl::Status> BirthCheck::CheckTables() {
 
 asio::awaitable<absl::Status> BirthCheck::CheckMissing() {
   if (rights_.may_alter) {
-    Add(Severity::kNote, "is not on record yet; run will write it");
+    Add(Severity::kNote, FindingId("birth_record_pending"),
+        "is not on record yet; run will write it");
     co_return absl::OkStatus();
   }
   const std::string text = fmt::format(
@@ -118,7 +125,7 @@ asio::awaitable<absl::Status> BirthCheck::CheckMissing() {
       "publication {}: a slot that is dropped is not noticed",
       rights_.role, options_.publication);
   if (!sight_.slot && options_.create) {
-    Add(Severity::kError,
+    Add(Severity::kError, FindingId(kFindingBirthRecordNotWritable),
         fmt::format("is not on record, and role {} cannot write it, because it "
                     "does not own publication {}: run will not create a slot "
                     "that may have been there before",
@@ -138,7 +145,8 @@ asio::awaitable<absl::Status> BirthCheck::CheckMissing() {
         co_await BirthRecordSql(connection_, options_.publication, record));
     remedy = fmt::format("as the owner of the publication: {};", sql);
   }
-  Add(Severity::kWarning, text, remedy);
+  Add(Severity::kWarning, FindingId(kFindingBirthRecordNotWritable), text,
+      remedy);
   co_return absl::OkStatus();
 }
 

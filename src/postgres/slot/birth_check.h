@@ -41,7 +41,8 @@ class BirthCheck {
   boost::asio::awaitable<absl::Status> CheckMissing();
   void CheckRecord();
   boost::asio::awaitable<absl::Status> CheckTables();
-  void Add(Severity severity, std::string text, std::string remedy = "");
+  void Add(Severity severity, FindingId id, std::string text,
+           std::string remedy = "");
 
   Connection& connection_;
   const WalSourceOptions& options_;

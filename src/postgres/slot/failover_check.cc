@@ -15,10 +15,10 @@ namespace walpost {
 
 namespace asio = boost::asio;
 
-void FailoverCheck::Add(Severity severity, std::string subject,
+void FailoverCheck::Add(Severity severity, FindingId id, std::string subject,
                         std::string text, std::string remedy) {
-  findings_.push_back(
-      {severity, std::move(subject), std::move(text), std::move(remedy)});
+  findings_.push_back({severity, std::move(id), std::move(subject),
+                       std::move(text), std::move(remedy)});
 }
 
 asio::awaitable<absl::StatusOr<Findings>> FailoverCheck::OnPrimary(
@@ -26,7 +26,7 @@ asio::awaitable<absl::StatusOr<Findings>> FailoverCheck::OnPrimary(
   findings_.clear();
   const std::string subject = fmt::format("slot {}", slot_);
   if (state && !state->failover) {
-    Add(Severity::kWarning, subject,
+    Add(Severity::kWarning, FindingId("slot_not_failover"), subject,
         "is not a failover slot, although postgres.failover is on: after a "
         "promotion walpost stops",
         fmt::format("stop walpost, then: psql \"dbname=... "
@@ -34,7 +34,8 @@ asio::awaitable<absl::StatusOr<Findings>> FailoverCheck::OnPrimary(
                     "(FAILOVER true)'",
                     QuoteName(slot_)));
   } else {
-    Add(Severity::kOk, subject, "is kept for a promotion (failover)");
+    Add(Severity::kOk, FindingId("slot_failover_ok"), subject,
+        "is kept for a promotion (failover)");
   }
   const std::string sql =
       "SELECT current_setting('synchronized_standby_slots'), "
@@ -46,18 +47,21 @@ asio::awaitable<absl::StatusOr<Findings>> FailoverCheck::OnPrimary(
                               co_await connection_.Execute(sql));
   const std::string setting = "synchronized_standby_slots";
   if (rows.Text(0, 0).empty()) {
-    Add(Severity::kWarning, setting,
+    Add(Severity::kWarning, FindingId("synchronized_standby_slots_empty"),
+        setting,
         "is empty: Kafka may have events that a promoted standby lacks",
         "ALTER SYSTEM SET synchronized_standby_slots = '<the standby's "
         "physical slot>'; SELECT pg_reload_conf();");
   } else if (rows.Get(0, 1)) {
-    Add(Severity::kWarning, setting,
+    Add(Severity::kWarning, FindingId("synchronized_standby_slots_inactive"),
+        setting,
         fmt::format("waits for {}, and no standby streams from that: nothing "
                     "is published until one does",
                     rows.Text(0, 1)),
         "start the standby, or take its slot out of the setting");
   } else {
-    Add(Severity::kOk, setting, fmt::format("is {}", rows.Text(0, 0)));
+    Add(Severity::kOk, FindingId("synchronized_standby_slots_ok"), setting,
+        fmt::format("is {}", rows.Text(0, 0)));
   }
   co_return findings_;
 }
@@ -85,15 +89,17 @@ asio::awaitable<absl::StatusOr<Findings>> FailoverCheck::OnStandby(
   if (!rows.ok()) co_return rows.status();
   const std::string subject = fmt::format("slot {} on {}", slot_, host);
   if (rows->size() == 0) {
-    Add(Severity::kWarning, subject, "is missing: a promotion leaves a gap",
+    Add(Severity::kWarning, FindingId("standby_slot_missing"), subject,
+        "is missing: a promotion leaves a gap",
         "fix the settings of the standby, or SELECT "
         "pg_sync_replication_slots(); there");
   } else if (!rows->Bool(0, 0)) {
-    Add(Severity::kWarning, subject,
+    Add(Severity::kWarning, FindingId("standby_slot_not_ready"), subject,
         "is not ready yet: a promotion now leaves a gap",
         "let walpost run, so that the slot advances on the primary");
   } else {
-    Add(Severity::kOk, subject, "is in step (synced)");
+    Add(Severity::kOk, FindingId("standby_slot_ok"), subject,
+        "is in step (synced)");
   }
   co_return findings_;
 }
@@ -103,27 +109,29 @@ void FailoverCheck::CheckStandbySettings(const QueryRows& settings,
   const std::string subject = fmt::format("standby {}", host);
   const size_t before = findings_.size();
   if (settings.Text(0, 0) != "on") {
-    Add(Severity::kWarning, subject, "does not copy slots",
+    Add(Severity::kWarning, FindingId("sync_replication_slots_off"), subject,
+        "does not copy slots",
         "there: ALTER SYSTEM SET sync_replication_slots = on; SELECT "
         "pg_reload_conf();");
   }
   if (settings.Text(0, 1) != "on") {
-    Add(Severity::kWarning, subject,
+    Add(Severity::kWarning, FindingId("hot_standby_feedback_off"), subject,
         "has hot_standby_feedback off, without which slots are not copied",
         "there: ALTER SYSTEM SET hot_standby_feedback = on; SELECT "
         "pg_reload_conf();");
   }
   if (settings.Text(0, 2).empty()) {
-    Add(Severity::kWarning, subject,
+    Add(Severity::kWarning, FindingId("primary_slot_name_empty"), subject,
         "streams without a physical slot (primary_slot_name)",
         "make one on the primary and name it on the standby");
   }
   if (!settings.Bool(0, 3)) {
-    Add(Severity::kWarning, subject, "has no dbname in primary_conninfo",
+    Add(Severity::kWarning, FindingId("primary_conninfo_without_dbname"),
+        subject, "has no dbname in primary_conninfo",
         "add dbname=... to it: copying slots needs a database");
   }
   if (findings_.size() == before) {
-    Add(Severity::kOk, subject, "copies slots");
+    Add(Severity::kOk, FindingId("standby_ok"), subject, "copies slots");
   }
 }
 

@@ -36,8 +36,8 @@ class FailoverCheck {
 
  private:
   void CheckStandbySettings(const QueryRows& settings, const std::string& host);
-  void Add(Severity severity, std::string subject, std::string text,
-           std::string remedy = "");
+  void Add(Severity severity, FindingId id, std::string subject,
+           std::string text, std::string remedy = "");
 
   Connection& connection_;
   std::string slot_;

@@ -1,5 +1,6 @@
 #include "postgres/slot/slot.h"
 
+#include "base/finding_id.h"
 #include "base/read_refusal.h"
 #include "base/server_version.h"
 #include "base/status_macros.h"
@@ -27,20 +28,25 @@ asio::awaitable<absl::StatusOr<std::optional<SlotState>>> FindSlot(
   const std::string database = rows.Text(0, 7);
   const std::string here = rows.Text(0, 8);
   if (!database.empty() && database != here) {
-    co_return absl::FailedPreconditionError(fmt::format(
-        "slot {} belongs to database {}, and this is database {}: correct the "
-        "database in postgres.conninfo, or choose another postgres.slot",
-        slot, database, here));
+    co_return WithFindingId(
+        absl::FailedPreconditionError(fmt::format(
+            "slot {} belongs to database {}, and this is database {}: correct "
+            "the "
+            "database in postgres.conninfo, or choose another postgres.slot",
+            slot, database, here)),
+        FindingId("slot_of_another_database"));
   }
   const std::string plugin = rows.Text(0, 0);
   if (plugin != "pgoutput") {
-    co_return absl::FailedPreconditionError(fmt::format(
-        "slot {} {}, and walpost needs a slot of pgoutput: set another "
-        "postgres.slot",
-        slot,
-        rows.Text(0, 9) == "physical"
-            ? "is a physical slot"
-            : fmt::format("belongs to output plugin {}", plugin)));
+    co_return WithFindingId(
+        absl::FailedPreconditionError(fmt::format(
+            "slot {} {}, and walpost needs a slot of pgoutput: set another "
+            "postgres.slot",
+            slot,
+            rows.Text(0, 9) == "physical"
+                ? "is a physical slot"
+                : fmt::format("belongs to output plugin {}", plugin))),
+        FindingId("slot_of_another_plugin"));
   }
   SlotState state;
   state.wal_status = rows.Text(0, 1);

@@ -205,16 +205,16 @@ asio::awaitable<absl::StatusOr<UnsentRows>> CountUnsentRows(
 Finding DescribeUnsentRows(const ExistingRows& rows,
                            const WalSourceOptions& postgres,
                            bool is_streaming) {
-  Finding finding;
-  finding.severity = Severity::kWarning;
-  finding.subject = fmt::format("table {}", rows.table);
-  finding.text = "is new in outbox.tables, and ";
+  Finding finding{Severity::kWarning, FindingId("new_table_rows_unpublished"),
+                  fmt::format("table {}", rows.table),
+                  "is new in outbox.tables, and ", ""};
   const std::string restart =
       is_streaming ? "restart walpost soon: the one that runs passes over rows "
                      "that are committed until then"
                    : "";
   const std::string command = PublishMissingCommand(rows.table);
   if (!rows.count) {
+    finding.id = FindingId("new_table_rows_unknown");
     finding.text += fmt::format(
         "cannot be read, so walpost cannot know whether it has rows that slot "
         "{} does not send ({}): {}",
@@ -227,6 +227,7 @@ Finding DescribeUnsentRows(const ExistingRows& rows,
   }
   if (*rows.count == 0) {
     finding.severity = is_streaming ? Severity::kNote : Severity::kOk;
+    finding.id = FindingId("new_table_rows_none");
     finding.text +=
         fmt::format("has no rows that slot {} does not send", postgres.slot);
     finding.remedy = restart;
@@ -236,6 +237,7 @@ Finding DescribeUnsentRows(const ExistingRows& rows,
                               rows.ToString(), postgres.slot);
   if (postgres.initial_snapshot) {
     finding.severity = Severity::kNote;
+    finding.id = FindingId("new_table_rows_in_snapshot");
     finding.text += "are published at the next start (snapshot: initial)";
     finding.remedy = restart;
     return finding;

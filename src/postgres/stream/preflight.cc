@@ -21,7 +21,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Older minors of a major can lose events or hang (docs/operations.md).
+// Older minors of a major can lose events or hang (docs/postgres.md).
 constexpr struct {
   int major;
   int minor;
@@ -35,10 +35,10 @@ int ToInt(const std::string& text) {
 
 }  // namespace
 
-void Preflight::Add(Severity severity, std::string subject, std::string text,
-                    std::string remedy) {
-  findings_.push_back(
-      {severity, std::move(subject), std::move(text), std::move(remedy)});
+void Preflight::Add(Severity severity, FindingId id, std::string subject,
+                    std::string text, std::string remedy) {
+  findings_.push_back({severity, std::move(id), std::move(subject),
+                       std::move(text), std::move(remedy)});
 }
 
 asio::awaitable<absl::StatusOr<Findings>> Preflight::Run() {
@@ -62,7 +62,8 @@ asio::awaitable<absl::StatusOr<Findings>> Preflight::Run() {
   if (!status.ok()) co_return status;
   const bool has_failover = connection_.server_version() >= kFirstWithFailover;
   if (options_.failover && !has_failover) {
-    Add(Severity::kError, "postgres.failover", "needs PostgreSQL 17 or newer",
+    Add(Severity::kError, FindingId("failover_unsupported"),
+        "postgres.failover", "needs PostgreSQL 17 or newer",
         "set postgres.failover: false");
   } else if (options_.failover) {
     FailoverCheck failover(connection_, options_.slot);
@@ -80,12 +81,12 @@ void Preflight::CheckVersion() {
   const std::string subject = fmt::format("PostgreSQL {}.{}", major, minor);
   for (const auto& sound : kSoundMinors) {
     if (major == sound.major && minor < sound.minor) {
-      return Add(Severity::kWarning, subject,
-                 "has known faults in logical decoding",
+      return Add(Severity::kWarning, FindingId("server_version_faulty"),
+                 subject, "has known faults in logical decoding",
                  fmt::format("upgrade to {}.{} or newer", major, sound.minor));
     }
   }
-  Add(Severity::kOk, subject, "is supported");
+  Add(Severity::kOk, FindingId("server_version_ok"), subject, "is supported");
 }
 
 asio::awaitable<absl::Status> Preflight::CheckServer() {
@@ -112,10 +113,12 @@ asio::awaitable<absl::Status> Preflight::CheckServer() {
 
 void Preflight::CheckOrigins(bool are_kept) {
   if (are_kept) {
-    return Add(Severity::kOk, "track_commit_timestamp",
+    return Add(Severity::kOk, FindingId("track_commit_timestamp_ok"),
+               "track_commit_timestamp",
                "is on: the server keeps the origins of rows");
   }
-  Add(Severity::kWarning, "track_commit_timestamp",
+  Add(Severity::kWarning, FindingId("track_commit_timestamp_off"),
+      "track_commit_timestamp",
       "is off, so with postgres.origin: none nobody can tell which rows were "
       "replicated: verify reports them as missing, snapshot, recover and "
       "replay --from-table refuse, and prune deletes nothing",
@@ -125,38 +128,45 @@ void Preflight::CheckOrigins(bool are_kept) {
 void Preflight::CheckSettings(const QueryRows& settings) {
   const std::string wal_level = settings.Text(0, 0);
   if (settings.Bool(0, 9)) {
-    Add(Severity::kOk, "wal_level", fmt::format("is {}", wal_level));
+    Add(Severity::kOk, FindingId("wal_level_ok"), "wal_level",
+        fmt::format("is {}", wal_level));
   } else {
-    Add(Severity::kError, "wal_level",
+    Add(Severity::kError, FindingId("wal_level_not_logical"), "wal_level",
         fmt::format("is {}, but logical decoding needs logical", wal_level),
         std::string(kWalLevelRemedy));
   }
   if (settings.Bool(0, 8)) {
-    Add(Severity::kError, "server", "is a standby",
+    Add(Severity::kError, FindingId("server_is_standby"), "server",
+        "is a standby",
         "connect to the primary (target_session_attrs=read-write)");
   }
   if (settings.Text(0, 1) == "-1") {
-    Add(Severity::kWarning, "max_slot_wal_keep_size",
+    Add(Severity::kWarning, FindingId("max_slot_wal_keep_size_unlimited"),
+        "max_slot_wal_keep_size",
         "is -1: while walpost or Kafka is down, WAL can fill the disk",
         "ALTER SYSTEM SET max_slot_wal_keep_size = '50GB'; SELECT "
         "pg_reload_conf(); sized for the longest outage of Kafka that must "
         "not lose the slot");
   } else {
-    Add(Severity::kOk, "max_slot_wal_keep_size",
+    Add(Severity::kOk, FindingId("max_slot_wal_keep_size_ok"),
+        "max_slot_wal_keep_size",
         fmt::format("is {}: beyond it the slot is lost", settings.Text(0, 1)));
   }
   if (outbox_.origin == OriginFilter::kNone) CheckOrigins(settings.Bool(0, 10));
   const std::string commit = settings.Text(0, 2);
   if (commit == "off") {
-    Add(Severity::kNote, "synchronous_commit",
+    Add(Severity::kNote, FindingId("synchronous_commit_off"),
+        "synchronous_commit",
         "is off: only flushed WAL is sent, so events arrive up to 200 ms or "
         "so (wal_writer_delay) after their commit",
         "SET synchronous_commit = on where latency matters");
   } else {
-    Add(Severity::kOk, "synchronous_commit", fmt::format("is {}", commit));
+    Add(Severity::kOk, FindingId("synchronous_commit_ok"), "synchronous_commit",
+        fmt::format("is {}", commit));
   }
   if (settings.Text(0, 3).find('*') != std::string::npos) {
-    Add(Severity::kWarning, "synchronous_standby_names",
+    Add(Severity::kWarning, FindingId("synchronous_standby_names_any"),
+        "synchronous_standby_names",
         "matches walpost too: commits would wait for Kafka",
         "name the standbys instead of '*'");
   }
@@ -166,21 +176,24 @@ void Preflight::CheckCapacity(const QueryRows& settings) {
   const int slots_left = ToInt(settings.Text(0, 4));
   const int senders_left = ToInt(settings.Text(0, 5));
   if (!slot_ && slots_left <= 0) {
-    Add(Severity::kError, "max_replication_slots",
-        "is used up: no slot is left", std::string(kFreeSlotRemedy));
+    Add(Severity::kError, FindingId("replication_slots_exhausted"),
+        "max_replication_slots", "is used up: no slot is left",
+        std::string(kFreeSlotRemedy));
   } else {
-    Add(Severity::kOk, "max_replication_slots",
-        fmt::format("{} left", slots_left));
+    Add(Severity::kOk, FindingId("replication_slots_ok"),
+        "max_replication_slots", fmt::format("{} left", slots_left));
   }
   // Includes our own connection.
   if (senders_left < 0) {
-    Add(Severity::kError, "max_wal_senders", "no sender is left",
-        "raise max_wal_senders and restart the server");
+    Add(Severity::kError, FindingId("wal_senders_exhausted"), "max_wal_senders",
+        "no sender is left", "raise max_wal_senders and restart the server");
   } else {
-    Add(Severity::kOk, "max_wal_senders", fmt::format("{} left", senders_left));
+    Add(Severity::kOk, FindingId("wal_senders_ok"), "max_wal_senders",
+        fmt::format("{} left", senders_left));
   }
   if (MayHoldAnyBytes(connection_.server_encoding())) {
-    Add(Severity::kNote, "encoding of the database",
+    Add(Severity::kNote, FindingId("database_encoding_sql_ascii"),
+        "encoding of the database",
         "is SQL_ASCII: a row with text that is not UTF-8 stops the flow "
         "(text_not_utf8)",
         "keep such rows out: CHECK (convert_from(convert_to(payload::text, "
@@ -188,10 +201,12 @@ void Preflight::CheckCapacity(const QueryRows& settings) {
   }
   const std::string role = settings.Text(0, 6);
   if (settings.Bool(0, 7)) {
-    Add(Severity::kOk, fmt::format("role {}", role), "may replicate");
+    Add(Severity::kOk, FindingId("role_replication_ok"),
+        fmt::format("role {}", role), "may replicate");
   } else {
     // Managed services grant it through a role of their own.
-    Add(Severity::kNote, fmt::format("role {}", role),
+    Add(Severity::kNote, FindingId("role_replication_inherited"),
+        fmt::format("role {}", role),
         "has no REPLICATION attribute of its own, yet it was let in");
   }
 }
@@ -204,31 +219,32 @@ asio::awaitable<absl::Status> Preflight::CheckSlot() {
   slot_ = slot;
   if (!slot) {
     if (options_.create) {
-      Add(Severity::kNote, subject, "does not exist; run will create it");
+      Add(Severity::kNote, FindingId(kGapSlotMissing), subject,
+          "does not exist; run will create it");
     } else {
       // No SQL: a slot that is not recorded could hide a gap.
-      Add(Severity::kError, subject, kDoesNotExist,
+      Add(Severity::kError, FindingId(kGapSlotMissing), subject, kDoesNotExist,
           "walpost init -c FILE, or set postgres.create: true");
     }
   } else if (slot->two_phase) {
-    Add(Severity::kError, subject,
+    Add(Severity::kError, FindingId("slot_two_phase"), subject,
         "was made with two_phase: it sends transactions when they are "
         "prepared, which may still be rolled back",
         fmt::format("make it again without, where it stands: {}",
                     DropTwoPhaseSql(options_.slot)));
   } else if (slot->wal_status == "lost") {
-    Add(Severity::kError, subject,
+    Add(Severity::kError, FindingId(kGapSlotLost), subject,
         fmt::format("is lost: {}. Events committed after {} may be missing in "
                     "Kafka",
                     DescribeInvalidation(slot->invalidation_reason),
                     slot->confirmed_flush_lsn.ToString()),
         kRecoverSlot);
   } else if (slot->wal_status == "unreserved") {
-    Add(Severity::kWarning, subject,
+    Add(Severity::kWarning, FindingId("slot_unreserved"), subject,
         "is about to be lost: it is over max_slot_wal_keep_size",
         "let walpost catch up now, or raise max_slot_wal_keep_size");
   } else {
-    Add(Severity::kOk, subject,
+    Add(Severity::kOk, FindingId("slot_ok"), subject,
         fmt::format("stands at {}{}", slot->confirmed_flush_lsn.ToString(),
                     slot->active ? " and is in use" : ""));
   }
@@ -255,7 +271,8 @@ asio::awaitable<absl::Status> Preflight::CheckTransactionIds() {
                               co_await connection_.Execute(sql));
   for (size_t i = 0; i < rows.size(); ++i) {
     const TableOptions& table = outbox_.tables[rows.Unsigned(i, 0)];
-    Add(Severity::kWarning, fmt::format("table {}", table.name),
+    Add(Severity::kWarning, FindingId("transaction_id_column_missing"),
+        fmt::format("table {}", table.name),
         fmt::format("has no column {} of type xid8, which walpost recover -c "
                     "FILE needs",
                     table.state.transaction_id),

@@ -44,8 +44,8 @@ class Preflight {
   void CheckSettings(const QueryRows& settings);
   void CheckOrigins(bool are_kept);
   void CheckCapacity(const QueryRows& settings);
-  void Add(Severity severity, std::string subject, std::string text,
-           std::string remedy = "");
+  void Add(Severity severity, FindingId id, std::string subject,
+           std::string text, std::string remedy = "");
 
   Connection& connection_;
   const WalSourceOptions& options_;

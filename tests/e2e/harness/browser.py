@@ -109,6 +109,8 @@ class BrowserPage:
 
     def go(self, url):
         self.call("Page.navigate", url=url)
+        self.wait(f"location.href === {json.dumps(url)} && "
+                  "document.readyState === 'complete'")
 
     def run(self, script):
         """The value of an expression of JavaScript, awaited."""

@@ -7,6 +7,8 @@ from harness.paths import REPOSITORY
 
 _FENCED = re.compile(r"^( *)```(\w*)\n(.*?)^\1```", re.S | re.M)
 _INDENTED = re.compile(r"(?:^ {4,}\S.*\n)(?:^(?: {4,}.*)?\n)*", re.M)
+# A piece of a program, between two comments of any language.
+_EXCERPT = re.compile(r"^ *\S+ begin: (\w+)\n(.*?)^\s*\S+ end: \1$", re.S | re.M)
 _INLINE = re.compile(r"`(walpost [a-z][^`]*)`")
 
 
@@ -44,6 +46,14 @@ def blocks():
         found += [Block(page, _without_indent(match[0]))
                   for match in _INDENTED.finditer(_FENCED.sub("", text))]
     return found
+
+
+def excerpts(folder):
+    """The pieces of the files below a folder of docs/ that a page may show."""
+    return [_without_indent(match[2])
+            for path in sorted((REPOSITORY / folder).rglob("*"))
+            if path.is_file()
+            for match in _EXCERPT.finditer(path.read_text())]
 
 
 def inline_commands():

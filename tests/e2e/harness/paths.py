@@ -35,3 +35,10 @@ def kafka_jars():
     fetch = subprocess.run([REPOSITORY / "scripts" / "fetch-kafka"],
                            stdout=subprocess.PIPE, check=True, text=True)
     return pathlib.Path(fetch.stdout.strip())
+
+
+def fetched_clients(group):
+    """The libraries of the examples, see scripts/fetch-clients."""
+    fetch = subprocess.run([REPOSITORY / "scripts" / "fetch-clients", group],
+                           stdout=subprocess.PIPE, check=True, text=True)
+    return pathlib.Path(fetch.stdout.strip())

@@ -7,7 +7,7 @@ Adds up the orders of each customer, in PostgreSQL:
         --conninfo "host=127.0.0.1 dbname=billing user=billing"
 
 Debian: python3-confluent-kafka, python3-psycopg2. The database needs
-sql/processed_events.sql, and schema.sql beside this file.
+sql/processed_events.sql and docs/consumers/schema.sql.
 
 Kill it at any point, run several, feed it duplicates: the sums are right. Three
 things make them so.
@@ -24,6 +24,7 @@ server (docs/moving.md); this one need not.
 """
 
 import argparse
+import decimal
 import json
 import time
 
@@ -36,6 +37,7 @@ _BATCH = 100
 
 def main():
     arguments = _arguments()
+    # begin: loop
     consumer = confluent_kafka.Consumer({
         "bootstrap.servers": arguments.brokers,
         "group.id": _CONSUMER,
@@ -59,22 +61,26 @@ def main():
                 _handle(cursor, record)
         _commit(consumer)
         last = time.monotonic()
+    # end: loop
     consumer.close()
     connection.close()
 
 
+# begin: handle
 def _handle(cursor, record):
     """The effect of one record, the first time that it comes."""
     event_id = dict(record.headers())["id"].decode()
     cursor.execute("select claim_event(%s, %s)", (_CONSUMER, event_id))
-    if not cursor.fetchone()[0]:
+    is_first, = cursor.fetchone()
+    if not is_first or record.value() is None:  # None: no payload
         return
-    order = json.loads(record.value())
+    order = json.loads(record.value(), parse_float=decimal.Decimal)
     cursor.execute(
         "insert into customer_total as t (customer, orders, amount) "
         "values (%s, 1, %s) on conflict (customer) do update "
         "set orders = t.orders + 1, amount = t.amount + excluded.amount",
         (record.key().decode(), order["amount"]))
+# end: handle
 
 
 def _commit(consumer):
