@@ -75,6 +75,13 @@ COMMAND_LINE = [
     Mistake("a count that is not a number", "tail --count many", USAGE,
             ("--count", "many")),
     Mistake("a negative wait", "verify --wait -1", USAGE, ("--wait", "-1")),
+    Mistake("a wait for nothing", "wait", USAGE,
+            ("wait: for what? --lsn LSN", "pg_current_wal_insert_lsn()")),
+    Mistake("a wait for a number that is no LSN", "wait --lsn 42", USAGE,
+            ("--lsn: '42' is not an LSN; it looks like 16/B374D848",)),
+    Mistake("a wait for an event of a table that is not configured",
+            "wait --event 1 --table public.orders", USAGE,
+            ("--table: public.orders is not in outbox.tables",)),
     Mistake("a negative batch", "prune --older-than 7d --batch -1", USAGE,
             ("--batch", "-1"), ("1844674407370955",)),
     Mistake("a batch of nothing", "prune --older-than 7d --batch 0", USAGE,
@@ -271,7 +278,7 @@ KEYS = [
                 "token_command": ["sign"], "properties": {
                     "security.protocol": "SASL_SSL",
                     "sasl.password": "s3cr3t"}}}),
-    Mistake("a token command beside another mechanism", "check --offline", FOUND,
+    Mistake("a token command beside another mechanism", "check --offline", USAGE,
             ("sasl.mechanism is SCRAM-SHA-512", "remove one of them"),
             config={"kafka": {
                 "token_command": ["sign"], "properties": {
