@@ -18,9 +18,9 @@ void WriteLogLine(LogLevel level, std::string_view text,
 }
 
 void LogFinding(const Finding& finding) {
-  if (finding.severity == Severity::kOk) return;
-  const bool is_note = finding.severity == Severity::kNote;
-  Log(is_note ? LogLevel::kInfo : LogLevel::kWarn,
+  const bool is_trouble = finding.severity == Severity::kWarning ||
+                          finding.severity == Severity::kError;
+  Log(is_trouble ? LogLevel::kWarn : LogLevel::kInfo,
       {{"finding", finding.id.text()}}, "{} {}{}{}", finding.subject,
       finding.text, finding.remedy.empty() ? "" : ": ", finding.remedy);
 }

@@ -84,7 +84,7 @@ void LogError(LogFields fields, fmt::format_string<Args...> text,
   Log(LogLevel::kError, fields, text, std::forward<Args>(args)...);
 }
 
-// Subject, text and remedy of a finding; nothing of one that is well.
+// Writes subject, text and remedy: a warning, or for information if it is well.
 void LogFinding(const Finding& finding);
 
 }  // namespace walpost

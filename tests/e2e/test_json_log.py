@@ -62,6 +62,23 @@ def test_a_missing_topic(walpost, database, outbox, topics, strict_kafka):
                "a line about the topic", 60)
 
 
+@pytest.mark.long
+def test_a_missing_topic_is_named_all_the_time(walpost, database, outbox, topics,
+                                               strict_kafka):
+    """Also while the producer is replaced, each time that it gives up."""
+    relay = walpost(database, strict_kafka, topics,
+                    log={"format": "json"}).run()
+    outbox.insert("missing", "order-2")
+    relay.wait_unready(topics + "missing", 60)
+    end = time.monotonic() + 40
+    while time.monotonic() < end:
+        code, text = relay.get("/readyz")
+        assert code == 503 and topics + "missing" in text, text
+        time.sleep(0.2)
+    strict_kafka.create_topic(topics + "missing", 1)
+    relay.wait_ready(60)
+
+
 def test_a_row_that_cannot_be_polled(walpost, database, kafka, topics):
     outbox = PolledOutbox(database)
     relay = walpost(database, kafka, topics, log={"format": "json"},

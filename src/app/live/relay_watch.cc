@@ -215,6 +215,7 @@ void Relay::NoteAcknowledgements() {
   }
   oldest_wait_.Look(sender_.window().oldest(), progress_.settled_through(),
                     Clock::now());
+  oldest_wait_.NoteUnknownTopic(sinks_.Health().missing_topic, Clock::now());
   oldest_unpublished_.Look(sender_.window().oldest(),
                            progress_.settled_through());
   acknowledged_before_ = acknowledged;
