@@ -271,7 +271,7 @@ KEYS = [
                 "token_command": ["sign"], "properties": {
                     "security.protocol": "SASL_SSL",
                     "sasl.password": "s3cr3t"}}}),
-    Mistake("a token command beside another mechanism", "check --offline", FOUND,
+    Mistake("a token command beside another mechanism", "check --offline", USAGE,
             ("sasl.mechanism is SCRAM-SHA-512", "remove one of them"),
             config={"kafka": {
                 "token_command": ["sign"], "properties": {
