@@ -50,6 +50,7 @@ class HttpServer::Listener : public std::enable_shared_from_this<Listener> {
            Pages pages)
       : options_(options),
         pages_(std::make_shared<const Pages>(std::move(pages))),
+        waiters_(std::make_shared<Waiters>(options.max_connections / 2)),
         acceptor_(executor),
         pause_(executor) {}
 
@@ -128,10 +129,12 @@ class HttpServer::Listener : public std::enable_shared_from_this<Listener> {
       return session == nullptr || session->is_closed();
     });
     if (sessions_.size() >= options_.max_connections) CloseSlowest();
-    const auto session = std::make_shared<HttpSession>(
-        std::move(socket), options_, pages_, [weak = weak_from_this()] {
-          if (const auto self = weak.lock()) self->spare_.Acquire();
-        });
+    const auto session =
+        std::make_shared<HttpSession>(std::move(socket), options_, pages_,
+                                      waiters_, [weak = weak_from_this()] {
+                                        if (const auto self = weak.lock())
+                                          self->spare_.Acquire();
+                                      });
     sessions_.push_back(session);
     session->Start();
   }
@@ -159,7 +162,9 @@ class HttpServer::Listener : public std::enable_shared_from_this<Listener> {
   }
 
   const HttpOptions options_;
-  const std::shared_ptr<const Pages> pages_;  // shared with the sessions
+  // Both shared with the sessions.
+  const std::shared_ptr<const Pages> pages_;
+  const std::shared_ptr<Waiters> waiters_;
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;
   SpareDescriptor spare_;

@@ -81,9 +81,11 @@ bool IsEndOfConnection(beast::error_code error) {
 HttpSession::HttpSession(asio::ip::tcp::socket socket,
                          const HttpOptions& options,
                          std::shared_ptr<const Pages> pages,
+                         std::shared_ptr<Waiters> waiters,
                          std::function<void()> on_end)
     : options_(options),
       pages_(std::move(pages)),
+      waiters_(std::move(waiters)),
       on_end_(std::move(on_end)),
       stream_(std::move(socket)),
       again_(stream_.get_executor()),
@@ -95,6 +97,7 @@ void HttpSession::Close() {
   closed_ = true;
   stream_.close();
   again_.cancel();
+  place_.reset();
 }
 
 void HttpSession::Read() {
@@ -136,16 +139,22 @@ void HttpSession::Show() {
   const auto& request = parser_->get();
   const beast::string_view target = request.target();
   const beast::string_view accept = request[http::field::accept];
+  const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::steady_clock::now() - waiting_since_);
   Page page = pages_->Get({target.data(), target.size()},
-                          {accept.data(), accept.size()});
-  const auto waited = std::chrono::steady_clock::now() - waiting_since_;
+                          {accept.data(), accept.size()}, waited);
   if (waited >= page.is_awaited_for) return Write(std::move(page));
+  if (!place_ && !(place_ = waiters_->Take())) {
+    return Write({.status = http::status::service_unavailable,
+                  .body = "too many requests wait here; ask again later\n"});
+  }
   again_.expires_after(kAskAgainAfter);
   again_.async_wait(
       [self = shared_from_this()](beast::error_code) { self->Show(); });
 }
 
 void HttpSession::Write(Page page) {
+  place_.reset();
   is_answering_ = true;
   waiting_since_ = std::chrono::steady_clock::now();
   response_.result(page.status);

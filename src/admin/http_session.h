@@ -25,6 +25,7 @@
 
 #include "admin/http_options.h"
 #include "admin/pages.h"
+#include "admin/waiters.h"
 #include "base/time.h"
 
 namespace walpost {
@@ -32,7 +33,8 @@ namespace walpost {
 class HttpSession : public std::enable_shared_from_this<HttpSession> {
  public:
   HttpSession(boost::asio::ip::tcp::socket socket, const HttpOptions& options,
-              std::shared_ptr<const Pages> pages, std::function<void()> on_end);
+              std::shared_ptr<const Pages> pages,
+              std::shared_ptr<Waiters> waiters, std::function<void()> on_end);
   ~HttpSession();
   HttpSession(const HttpSession&) = delete;
   HttpSession& operator=(const HttpSession&) = delete;
@@ -60,6 +62,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   const HttpOptions options_;
   const std::shared_ptr<const Pages> pages_;  // may outlive the server
+  const std::shared_ptr<Waiters> waiters_;    // likewise
   const std::function<void()> on_end_;
   bool closed_ = false;
   bool is_answering_ = false;
@@ -67,6 +70,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   boost::beast::tcp_stream stream_;
   boost::asio::steady_timer again_;
+  std::shared_ptr<void> place_;  // while the page is awaited
   boost::beast::flat_buffer buffer_;
   // For the current request. A parser reads one.
   std::optional<

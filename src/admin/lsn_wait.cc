@@ -4,7 +4,6 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
-#include "delivery/gap.h"
 #include "fmt/format.h"
 #include "health/state_line.h"
 
@@ -12,7 +11,7 @@ namespace walpost {
 namespace {
 
 constexpr char kUsage[] =
-    "as in /wait?lsn=16/B374D838&timeout=10 (seconds, at most 60)";
+    "as in /wait?lsn=16/B374D838&timeout=10 (1 to 60 seconds)";
 
 absl::Status WrongQuery(std::string_view what) {
   return absl::InvalidArgumentError(fmt::format("{}: {}", what, kUsage));
@@ -36,9 +35,9 @@ absl::StatusOr<LsnWait> ParseLsnWait(std::string_view query) {
     } else if (name == "timeout") {
       double seconds = 0;
       const bool is_number = absl::SimpleAtod(value, &seconds);
-      if (!is_number || !(seconds >= 0) ||
+      if (!is_number || !(seconds >= 1) ||
           seconds > static_cast<double>(LsnWait::kMaxTimeout.count())) {
-        return WrongQuery("timeout is not a number from 0 to 60");
+        return WrongQuery("timeout is not a number from 1 to 60");
       }
       wait.timeout =
           std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
@@ -50,26 +49,31 @@ absl::StatusOr<LsnWait> ParseLsnWait(std::string_view query) {
   return wait;
 }
 
-absl::Status Answer(const LsnWait& wait, const RelayStatus& status) {
+absl::Status Answer(const LsnWait& wait, const RelayStatus& status,
+                    std::chrono::milliseconds waited) {
   if (status.is_polling()) {
     return absl::InvalidArgumentError(
         "polled rows have no LSN: walpost wait -c FILE --event ID");
   }
   const auto not_yet = [&status](std::string_view what) {
     return absl::UnavailableError(
-        fmt::format("{}; {}", what, StateLine(status)));
+        fmt::format("not acknowledged: {}; {}", what, StateLine(status)));
   };
-  if (IsGap(status.reason_code)) return not_yet("not known");
-  if (!status.has_stream()) return not_yet("not known here");
+  if (status.has_gap) return not_yet("there is a gap");
+  if (!status.is_streaming || !status.has_stream()) {
+    return not_yet("this instance does not stream");
+  }
   if (wait.lsn < status.slot_birth) {
     return absl::InvalidArgumentError(fmt::format(
-        "{} lies before slot {}, which begins at {}: what was committed there "
-        "did not come through it",
-        wait.lsn.ToString(), status.slot, status.slot_birth.ToString()));
+        "what was committed before {} is not known to have come through slot "
+        "{}",
+        status.slot_birth.ToString(), status.slot));
   }
   if (status.confirmed < EndOfWal(wait.lsn)) {
-    return not_yet(
-        fmt::format("acknowledged up to {}", status.confirmed.ToString()));
+    return not_yet("Kafka has everything up to " + status.confirmed.ToString());
+  }
+  if (!status.look_age || *status.look_age >= waited) {
+    return not_yet("slot and publication are being looked at");
   }
   return absl::OkStatus();
 }

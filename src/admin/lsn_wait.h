@@ -25,16 +25,18 @@ struct LsnWait {
 
   Lsn lsn;
   // How long the client waits for a better answer.
-  std::chrono::milliseconds timeout{0};
+  std::chrono::milliseconds timeout{5'000};
 };
 
 // From what is behind the `?`. kInvalidArgument names the parameter.
 absl::StatusOr<LsnWait> ParseLsnWait(std::string_view query);
 
-// OK: acknowledged. kUnavailable: not yet. kInvalidArgument: never, here.
+// `waited`: since the question. OK: acknowledged. kUnavailable: not yet.
+// kInvalidArgument: never, here.
 //
-// While a gap waits for an operator nothing counts as acknowledged: what was
-// confirmed may be missing.
-absl::Status Answer(const LsnWait& wait, const RelayStatus& status);
+// An LSN that was passed is not enough: slot and publication are looked at once
+// more after the question, because what they did not send was passed, too.
+absl::Status Answer(const LsnWait& wait, const RelayStatus& status,
+                    std::chrono::milliseconds waited);
 
 }  // namespace walpost

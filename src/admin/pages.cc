@@ -79,7 +79,8 @@ bool IsFromBrowser(std::string_view accept) {
 
 }  // namespace
 
-Page Pages::Get(std::string_view target, std::string_view accept) const {
+Page Pages::Get(std::string_view target, std::string_view accept,
+                std::chrono::milliseconds waited) const {
   const std::string_view path = target.substr(0, target.find('?'));
   if (path == "/healthz") return {.body = "ok\n"};
   if (path == "/readyz") return ReadinessPage(sources_.status());
@@ -90,7 +91,8 @@ Page Pages::Get(std::string_view target, std::string_view accept) const {
   }
   if (path == "/status") return Status();
   if (path == "/wait") {
-    return Wait(target.substr(std::min(path.size() + 1, target.size())));
+    return Wait(target.substr(std::min(path.size() + 1, target.size())),
+                waited);
   }
   if (path == "/config" && sources_.config) return {.body = sources_.config()};
   if (path == "/runbook") return RunbookPage();
@@ -107,7 +109,8 @@ Page Pages::Get(std::string_view target, std::string_view accept) const {
           .body = "no such page; / lists what there is\n"};
 }
 
-Page Pages::Wait(std::string_view query) const {
+Page Pages::Wait(std::string_view query,
+                 std::chrono::milliseconds waited) const {
   const absl::StatusOr<LsnWait> wait = ParseLsnWait(query);
   const MonotonicTime now = MonotonicTime::clock::now();
   if (wait.ok() && (!recent_ || now - recent_at_ >= kRecent)) {
@@ -115,7 +118,7 @@ Page Pages::Wait(std::string_view query) const {
     recent_at_ = now;
   }
   const absl::Status answer =
-      wait.ok() ? Answer(*wait, *recent_) : wait.status();
+      wait.ok() ? Answer(*wait, *recent_, waited) : wait.status();
   if (answer.ok()) return {.body = "acknowledged\n"};
   Page page{.body = WithOwnArguments(std::string(answer.message())) + "\n"};
   page.status = http::status::bad_request;

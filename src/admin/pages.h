@@ -50,12 +50,14 @@ class Pages {
       : sources_(std::move(sources)), begun_at_(MonotonicTime::clock::now()) {}
 
   // The page at the target of a request; a query (?...) is ignored. `accept`:
-  // the header of the request. 404 with a hint if there is none.
-  Page Get(std::string_view target, std::string_view accept = "") const;
+  // the header of the request. `waited`: since it came (Page::is_awaited_for).
+  // 404 with a hint if there is none.
+  Page Get(std::string_view target, std::string_view accept = "",
+           std::chrono::milliseconds waited = {}) const;
 
  private:
   Page Status() const;
-  Page Wait(std::string_view query) const;
+  Page Wait(std::string_view query, std::chrono::milliseconds waited) const;
 
   PageSources sources_;
   MonotonicTime begun_at_;

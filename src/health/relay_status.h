@@ -74,6 +74,11 @@ struct RelayStatus {
   Position acknowledged;  // the newest event up to which all are acknowledged
   std::optional<uint64_t> retained_wal_bytes;  // kept by the server for us
   std::optional<std::string> wal_status;       // pg_replication_slots
+  // The stream is open, and the publication sends the rows of all tables.
+  bool is_streaming = false;
+  bool has_gap = false;  // that waits for an operator
+  // Since the last look at slot and publication began; nullopt: there was none.
+  std::optional<std::chrono::milliseconds> look_age;
   // Since slot, publication and decisions were last seen.
   std::optional<std::chrono::milliseconds> slot_report_age;
   std::optional<Lsn> guard_lsn;   // oldest LSN of a replay; nullopt: no guard

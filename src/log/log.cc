@@ -20,9 +20,9 @@ void WriteLogLine(LogLevel level, std::string_view text,
 void LogFinding(const Finding& finding) {
   if (finding.severity == Severity::kOk) return;
   const bool is_note = finding.severity == Severity::kNote;
-  Log(is_note ? LogLevel::kInfo : LogLevel::kWarn, {}, "{} {}{}{}",
-      finding.subject, finding.text, finding.remedy.empty() ? "" : ": ",
-      finding.remedy);
+  Log(is_note ? LogLevel::kInfo : LogLevel::kWarn,
+      {{"finding", finding.id.text()}}, "{} {}{}{}", finding.subject,
+      finding.text, finding.remedy.empty() ? "" : ": ", finding.remedy);
 }
 
 }  // namespace walpost

@@ -10,12 +10,13 @@
 //   slot      of this process
 //   and the fields of the line, of which these are in use:
 //   reason_code  why, in one word (base/reason_code.h)
-//   position     of the event, as in the header walpost-position
+//   position     of the event, as verbs take it: LSN/ordinal
+//   causes       of the state (health/diagnosis.h)
 //   event_id, key (with log.keys), table (schema.table), topic
 //   finding      id of what an examination found (base/finding.h)
 //
-// A field whose value is empty is left out. Whatever a field says, the text
-// says, too, except the key.
+// A field whose value is empty is left out. A line about the state has its
+// state as the template.
 #pragma once
 
 #include <initializer_list>

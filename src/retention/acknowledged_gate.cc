@@ -1,5 +1,6 @@
 #include "retention/acknowledged_gate.h"
 
+#include <algorithm>
 #include <boost/asio/use_awaitable.hpp>
 #include <optional>
 
@@ -17,6 +18,8 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::chrono::seconds kGateLimit{30};
+// For the last answer.
+constexpr std::chrono::seconds kGrace{1};
 constexpr std::chrono::milliseconds kLookInterval{50};
 
 }  // namespace
@@ -53,8 +56,9 @@ AcknowledgedGate::TakeMark() {
   co_return mark;
 }
 
-asio::awaitable<absl::StatusOr<Lsn>> AcknowledgedGate::Confirmed() {
-  connection_->set_deadline(Clock::now() + kGateLimit);
+asio::awaitable<absl::StatusOr<Lsn>> AcknowledgedGate::Confirmed(
+    MonotonicTime answer_by) {
+  connection_->set_deadline(answer_by);
   absl::StatusOr<std::optional<SlotState>> slot =
       co_await FindSlot(*connection_, slot_);
   if (!slot.ok()) co_return slot.status();
@@ -76,12 +80,13 @@ asio::awaitable<absl::StatusOr<Lsn>> AcknowledgedGate::Confirmed() {
 asio::awaitable<absl::Status> AcknowledgedGate::WaitUntilPassed(
     Mark mark, MonotonicTime deadline) {
   for (;;) {
-    absl::StatusOr<Lsn> confirmed = co_await Confirmed();
+    absl::StatusOr<Lsn> confirmed = co_await Confirmed(
+        std::min(Clock::now() + kGateLimit, deadline + kGrace));
     if (!confirmed.ok()) co_return confirmed.status();
     if (*confirmed >= mark.lsn) co_return absl::OkStatus();
     if (stopped_) co_return absl::CancelledError("told to end");
     if (Clock::now() >= deadline) {
-      co_return absl::UnavailableError(
+      co_return absl::DeadlineExceededError(
           fmt::format("slot {} has confirmed {}, and what is committed reaches "
                       "{}: walpost status -c FILE says what it waits for",
                       slot_, confirmed->ToString(), mark.lsn.ToString()));

@@ -61,9 +61,9 @@ class AcknowledgedGate {
   // Marks the rows committed now.
   boost::asio::awaitable<absl::StatusOr<Mark>> TakeMark();
 
-  // Returns when everything before the mark is acknowledged. kUnavailable: not
-  // acknowledged until `deadline`. kFailedPrecondition: the slot does not
-  // exist, or is lost.
+  // Returns when everything before the mark is acknowledged. kDeadlineExceeded:
+  // not until `deadline`. kUnavailable: Postgres. kFailedPrecondition: the slot
+  // does not exist, or is lost.
   boost::asio::awaitable<absl::Status> WaitUntilPassed(Mark mark,
                                                        MonotonicTime deadline);
 
@@ -71,7 +71,8 @@ class AcknowledgedGate {
   void Stop() { stopped_ = true; }
 
  private:
-  boost::asio::awaitable<absl::StatusOr<Lsn>> Confirmed();
+  boost::asio::awaitable<absl::StatusOr<Lsn>> Confirmed(
+      MonotonicTime answer_by);
 
   std::string slot_;
   std::string task_;

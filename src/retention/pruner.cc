@@ -223,7 +223,9 @@ asio::awaitable<absl::Status> Pruner::OpenGate() {
   WALPOST_CO_RETURN_IF_ERROR(co_await gate_.Connect(options_.postgres.server));
   WALPOST_CO_ASSIGN_OR_RETURN(mark_, co_await gate_.TakeMark());
   const MonotonicTime deadline = Clock::now() + options_.gate_limit;
-  co_return co_await gate_.WaitUntilPassed(mark_, deadline);
+  const absl::Status passed = co_await gate_.WaitUntilPassed(mark_, deadline);
+  if (!absl::IsDeadlineExceeded(passed)) co_return passed;
+  co_return absl::UnavailableError(passed.message());
 }
 
 asio::awaitable<absl::StatusOr<std::string>> Pruner::SentSql(

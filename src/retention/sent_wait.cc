@@ -31,7 +31,9 @@ namespace {
 
 constexpr std::chrono::seconds kAnswerLimit{30};
 constexpr std::chrono::milliseconds kLookInterval{50};
+constexpr std::chrono::seconds kGrace{1};  // for the last answer
 constexpr char kTask[] = "wait";
+constexpr uint32_t kUuid = 2950;  // pg_type
 
 // Codes of SQLSTATE: the text is no value of the column's type.
 bool IsOfAnotherType(const absl::Status& status) {
@@ -52,7 +54,7 @@ absl::Status InWordsOfWaiting(const absl::Status& proof) {
 }
 
 absl::Status NotYet(std::string_view what) {
-  return absl::UnavailableError(
+  return absl::DeadlineExceededError(
       fmt::format("{}: walpost status -c FILE says what it waits for", what));
 }
 
@@ -72,10 +74,15 @@ asio::awaitable<absl::Status> SentWait::Connect() {
   co_return co_await gate_.Connect(options_.postgres.server);
 }
 
+void SentWait::SetDeadline(MonotonicTime deadline) {
+  connection_->set_deadline(
+      std::min(Clock::now() + kAnswerLimit, deadline + kGrace));
+}
+
 asio::awaitable<absl::Status> SentWait::ForLsn(Lsn lsn,
                                                MonotonicTime deadline) {
   WALPOST_CO_RETURN_IF_ERROR(co_await Connect());
-  connection_->set_deadline(Clock::now() + kAnswerLimit);
+  SetDeadline(deadline);
   WALPOST_CO_ASSIGN_OR_RETURN(
       const std::optional<BirthRecord> record,
       co_await ReadBirthRecord(*connection_, options_.postgres.publication,
@@ -87,6 +94,7 @@ asio::awaitable<absl::Status> SentWait::ForLsn(Lsn lsn,
         lsn.ToString(), options_.postgres.slot,
         record->consistent_point.ToString()));
   }
+  WALPOST_CO_RETURN_IF_ERROR(co_await RequireProof());
   WALPOST_CO_ASSIGN_OR_RETURN(const AcknowledgedGate::Mark now,
                               co_await gate_.TakeMark());
   if (lsn > now.lsn) {
@@ -97,48 +105,55 @@ asio::awaitable<absl::Status> SentWait::ForLsn(Lsn lsn,
   }
   const AcknowledgedGate::Mark mark = {EndOfWal(lsn), now.oldest_running};
   WALPOST_CO_RETURN_IF_ERROR(co_await gate_.WaitUntilPassed(mark, deadline));
-  const absl::Status proven = co_await proof_.Look(*connection_);
-  co_return InWordsOfWaiting(proven);
+  co_return co_await RequireProof();
 }
 
-asio::awaitable<absl::Status> SentWait::ForEvent(std::string id,
-                                                 MonotonicTime deadline) {
+// What the slot was not given to send was passed, too.
+asio::awaitable<absl::Status> SentWait::RequireProof() {
+  const absl::Status proven = co_await proof_.Look(*connection_);
+  if (!proven.ok()) co_return InWordsOfWaiting(proven);
+  for (size_t i = 0; i < options_.tables.size(); ++i) {
+    if (proof_.UnprovenReason(i).empty()) continue;
+    co_return absl::FailedPreconditionError(fmt::format(
+        "it is not on record since when slot {} sends the rows of {}: run "
+        "walpost init -c FILE as the owner of publication {}",
+        options_.postgres.slot, options_.tables[i].name,
+        options_.postgres.publication));
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::StatusOr<SentWait::Sent>> SentWait::ForEvent(
+    std::string id, std::string table, MonotonicTime deadline) {
   WALPOST_CO_RETURN_IF_ERROR(co_await Connect());
   const bool is_by_slot = options_.proof == SentProof::kSlot;
   std::optional<Row> known;
   for (;;) {
-    connection_->set_deadline(Clock::now() + kAnswerLimit);
+    SetDeadline(deadline);
     if (is_by_slot) {
       const absl::Status proven = co_await proof_.Look(*connection_);
       if (!proven.ok()) co_return InWordsOfWaiting(proven);
     }
     WALPOST_CO_ASSIGN_OR_RETURN(const std::optional<Row> found,
-                                co_await FindRow(id));
-    if (found && is_by_slot) {
-      if (found->is_sent) co_return co_await WaitForSlot(id, deadline);
-      const std::string unproven = proof_.UnprovenReason(found->table);
-      co_return absl::FailedPreconditionError(fmt::format(
-          "event {} has its row in {}, and it is not known that it came "
-          "through "
-          "slot {}: {}",
-          id, options_.tables[found->table].name, options_.postgres.slot,
-          unproven.empty() ? "it may be older than the slot; walpost verify -c "
-                             "FILE compares "
-                             "the rows with Kafka"
-                           : unproven));
-    }
-    if (found && found->is_sent) co_return absl::OkStatus();
-    if (found && !found->failure.empty()) {
-      co_return absl::FailedPreconditionError(
-          fmt::format("event {} was given up: its row in {} is marked as {}",
-                      id, options_.tables[found->table].name, found->failure));
-    }
+                                co_await FindRow(id, table));
     // A poller that keeps no published rows has deleted it.
-    const bool is_deleted = known && !found;
-    if (is_deleted && options_.proof == SentProof::kNone) {
-      co_return absl::OkStatus();
+    if (known && !found && options_.proof == SentProof::kNone) {
+      co_return Sent{known->id, options_.tables[known->table].name, true};
     }
-    if (found) known = found;
+    if (found) {
+      const std::string& name = options_.tables[found->table].name;
+      if (found->is_sent && is_by_slot) {
+        WALPOST_CO_RETURN_IF_ERROR(co_await WaitForSlot(id, deadline));
+      }
+      if (found->is_sent) co_return Sent{found->id, name};
+      if (is_by_slot) co_return Unproven(id, *found);
+      if (!found->failure.empty()) {
+        co_return absl::FailedPreconditionError(
+            fmt::format("event {} was given up: its row in {} is marked as {}",
+                        id, name, found->failure));
+      }
+      known = found;
+    }
     if (Clock::now() >= deadline) {
       if (found) co_return NotYet(fmt::format("event {} is not sent yet", id));
       co_return absl::NotFoundError(fmt::format(
@@ -151,26 +166,42 @@ asio::awaitable<absl::Status> SentWait::ForEvent(std::string id,
   }
 }
 
+absl::Status SentWait::Unproven(const std::string& id, const Row& row) const {
+  std::string why = proof_.UnprovenReason(row.table);
+  if (why.empty()) {
+    why =
+        "it may be older than the slot; walpost verify -c FILE compares the "
+        "rows with Kafka";
+  }
+  return absl::FailedPreconditionError(fmt::format(
+      "event {} has its row in {}, and it is not known that it came through "
+      "slot {}: {}",
+      id, options_.tables[row.table].name, options_.postgres.slot, why));
+}
+
 // The row is visible, so it is covered by a mark that is taken now.
 asio::awaitable<absl::Status> SentWait::WaitForSlot(std::string id,
                                                     MonotonicTime deadline) {
   WALPOST_CO_ASSIGN_OR_RETURN(const AcknowledgedGate::Mark mark,
                               co_await gate_.TakeMark());
   const absl::Status passed = co_await gate_.WaitUntilPassed(mark, deadline);
-  if (absl::IsUnavailable(passed)) {
-    co_return absl::UnavailableError(
+  if (absl::IsDeadlineExceeded(passed)) {
+    co_return absl::DeadlineExceededError(
         fmt::format("event {} is not acknowledged yet: {}", id,
                     std::string(passed.message())));
   }
   if (!passed.ok()) co_return passed;
+  SetDeadline(deadline);
   const absl::Status proven = co_await proof_.Look(*connection_);
   co_return InWordsOfWaiting(proven);
 }
 
 asio::awaitable<absl::StatusOr<std::optional<SentWait::Row>>> SentWait::FindRow(
-    std::string id) {
+    std::string id, std::string only) {
+  std::optional<Row> found;
   for (size_t i = 0; i < options_.tables.size(); ++i) {
     const TableOptions& options = options_.tables[i];
+    if (!only.empty() && options.name != only) continue;
     WALPOST_CO_ASSIGN_OR_RETURN(
         const pgoutput::RelationSchema schema,
         co_await ReadTableSchema(*connection_, options.name));
@@ -182,8 +213,9 @@ asio::awaitable<absl::StatusOr<std::optional<SentWait::Row>>> SentWait::FindRow(
         fmt::format("FROM {} o WHERE o.{} = {}", name, QuoteName(table->id),
                     connection_->Literal(id));
     const std::string find = fmt::format(
-        "SELECT tableoid, tableoid::regclass, tableoid <> {}::regclass {}",
-        connection_->Literal(name), from);
+        "SELECT tableoid, tableoid::regclass, tableoid <> {}::regclass, "
+        "o.{}::text {}",
+        connection_->Literal(name), QuoteName(table->id), from);
     const absl::StatusOr<QueryRows> place = co_await connection_->Execute(find);
     if (IsOfAnotherType(place.status())) continue;
     if (SqlstateOf(place.status()) == kSqlstatePrivilege) {
@@ -192,6 +224,15 @@ asio::awaitable<absl::StatusOr<std::optional<SentWait::Row>>> SentWait::FindRow(
     }
     if (!place.ok()) co_return place.status();
     if (place->size() == 0) continue;
+    const bool is_unique =
+        schema.columns[*schema.FindColumn(table->id)].type_oid == kUuid;
+    const bool may_be_others = options_.tables.size() > 1 && only.empty();
+    if (found || (may_be_others && !is_unique)) {
+      co_return absl::InvalidArgumentError(fmt::format(
+          "several tables may have an event {}, now or later: say which one, "
+          "as in --table {}",
+          id, options.name));
+    }
     OutboxShape::Leaf leaf;
     leaf.oid = place->Unsigned(0, 0);
     leaf.name = place->Text(0, 1);
@@ -214,15 +255,16 @@ asio::awaitable<absl::StatusOr<std::optional<SentWait::Row>>> SentWait::FindRow(
     if (rows.size() == 0) continue;
     Row row;
     row.table = i;
+    row.id = place->Text(0, 3);
     row.is_sent = rows.Bool(0, 0);
     if (rows.Bool(0, 1)) {
       row.failure = state.failed;
       const std::string why = rows.Text(0, 2);
       if (!why.empty()) row.failure += ": " + why;
     }
-    co_return row;
+    found = std::move(row);
   }
-  co_return std::optional<Row>();
+  co_return found;
 }
 
 asio::awaitable<absl::StatusOr<std::string>> SentWait::SentSql(

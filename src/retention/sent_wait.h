@@ -33,27 +33,40 @@ class SentWait {
   // and load_checkpoint.
   SentWait(boost::asio::any_io_executor executor, Pruner::Options options);
 
-  // Everything that was committed before the LSN. kUnavailable: not until
-  // `deadline`, or Postgres. kInvalidArgument: the LSN is not of this slot.
-  // kFailedPrecondition: an operator must act; names the remedy.
+  // Everything that was committed before the LSN. kDeadlineExceeded: not until
+  // `deadline`. kUnavailable: Postgres. kInvalidArgument: the LSN is not of
+  // this slot. kFailedPrecondition: an operator must act; names the remedy.
   boost::asio::awaitable<absl::Status> ForLsn(Lsn lsn, MonotonicTime deadline);
 
-  // The event of the row with this id. kNotFound: no table has the row, and
-  // none has had it since the call. The others as above; kFailedPrecondition,
-  // too, if nothing proves that the row was sent.
-  boost::asio::awaitable<absl::Status> ForEvent(std::string id,
-                                                MonotonicTime deadline);
+  struct Sent {
+    std::string id;     // as the server prints it
+    std::string table;  // schema.table
+    // A poller deletes what it has sent; but so may others.
+    bool is_deleted = false;
+  };
+  // The event of the row with this id; `table`: of outbox.tables; empty: any.
+  // Errors as above, besides: kNotFound: there has been no such row.
+  // kInvalidArgument: several tables may have the id, now or later.
+  // kFailedPrecondition: nothing proves that the row was sent.
+  boost::asio::awaitable<absl::StatusOr<Sent>> ForEvent(std::string id,
+                                                        std::string table,
+                                                        MonotonicTime deadline);
 
  private:
   // A row as one look has found it.
   struct Row {
     size_t table = 0;      // its index in options_.tables
+    std::string id;        // as the server prints it
     bool is_sent = false;  // by the table's proof; with kSlot: came through it
     std::string failure;   // why a poller has given it up; or empty
   };
   boost::asio::awaitable<absl::Status> Connect();
+  void SetDeadline(MonotonicTime deadline);
+  boost::asio::awaitable<absl::Status> RequireProof();
+  absl::Status Unproven(const std::string& id, const Row& row) const;
+  // `only`: a table; empty: any.
   boost::asio::awaitable<absl::StatusOr<std::optional<Row>>> FindRow(
-      std::string id);
+      std::string id, std::string only);
   // Condition of the rows of a table, or of its partition, that were sent; with
   // the table as `o`.
   boost::asio::awaitable<absl::StatusOr<std::string>> SentSql(

@@ -68,6 +68,7 @@ _BLOCKS = {
     ("docs/exactly-once.md", "kafka-transactions.sh"): "test_exactly_once",
     ("docs/install.md", "apt-get install"): "tests/packages/test_packages.py",
     ("docs/install.md", "postgres:"): "test_packages_and_chart",
+    ("docs/install.md", "walpost init --admin"): "test_administrator",
     ("docs/install.md", "systemctl enable"): "needs systemd as process 1",
     ("docs/install.md", "cp -p"): "needs systemd as process 1",
     ("docs/install.md", "docker load"): "needs an engine of Docker",
@@ -148,7 +149,10 @@ _BLOCKS = {
     ("docs/upgrade-postgres.md", "walpost recover -c walpost.yaml --d"):
         "test_upgrade",
     ("docs/verify.md", "walpost verify"): "test_readme",
+    ("docs/logs.md", '{"time"'): "test_json_log",
+    ("docs/logs.md", "jq -r"): "needs jq",
     ("docs/wait.md", "select pg_current"): "test_wait",
+    ("docs/wait.md", "lsn=$(psql"): "test_wait",
     ("docs/wait.md", "walpost wait -c walpost.yaml --l"): "test_wait",
     ("docs/wait.md", "walpost wait -c walpost.yaml --e"): "test_wait",
     ("docs/wait.md", "curl"): "test_wait",
@@ -592,9 +596,26 @@ def test_wait(walpost, database, kafka, topics):
         words, = _commands(page, f"walpost wait -c walpost.yaml {option}")
         ran = relay.verb(*[values.get(word, word) for word in words])
         assert ran.returncode == 0, ran.stdout + ran.stderr
+    script = _text(page, "lsn=$(psql").replace(
+        " shop)", f" '{database.conninfo()}')")
+    script = script.replace("walpost wait -c walpost.yaml", shlex.join(
+        [str(walpost_binary()), "wait", "-c", str(relay.config_path)]))
+    subprocess.run(["bash", "-c", script], timeout=60, check=True)
     command = _text(page, "curl").replace("0/16B3748", lsn).replace(
         "127.0.0.1:9187", relay.config["http"]["listen"])
     subprocess.run(command, shell=True, timeout=30, check=True)
+
+
+def test_administrator(walpost, database, kafka, topics):
+    """A table that the role of walpost may not make."""
+    words = shlex.split(_text("docs/install.md", "walpost init --admin"))
+    assert words[:3] == ["walpost", "init", "--admin"], words
+    role = database.create_role()
+    relay = walpost(database, kafka, topics,
+                    postgres={"conninfo": database.conninfo(role)})
+    assert relay.verb("init").returncode == 3
+    made = relay.verb("init", "--admin", database.conninfo())
+    assert made.returncode == 0, made.stdout + made.stderr
 
 
 def test_dead_letters(walpost, database, kafka, outbox, topics):

@@ -139,6 +139,69 @@ def test_a_gap_is_not_taken_for_sent(walpost, database, kafka, outbox, topics):
            "because of a gap")
 
 
+def test_any_spelling_of_an_id(walpost, database, kafka, outbox, topics):
+    """What was set aside is found however its id is written."""
+    relay = walpost(database, kafka, topics,
+                    on_error={"topic_illegal": "park"}).run()
+    parked = outbox.insert("not legal!", "order-1")
+    for spelling in (parked.upper(), parked.replace("-", ""), f"{{{parked}}}"):
+        _exits(relay.verb("wait", "--event", spelling), 1,
+               f"event {parked} is parked: walpost parked -c ")
+
+
+def test_tables_that_count_alike(walpost, database, kafka, topics):
+    """Number 1 of one table is not number 1 of the other."""
+    for table in ("a", "b"):
+        database.execute(
+            f"create table {table} (id bigserial primary key, aggregate_type "
+            "text default 'order', aggregate_id text default '1', payload text "
+            "default '{}', created_at timestamptz default clock_timestamp())")
+    relay = walpost(database, kafka, topics, outbox={"tables": [
+        {"name": "public.a"}, {"name": "public.b"}]}).run()
+    database.execute("insert into a default values")
+    _exits(relay.verb("wait", "--event", "1"), 2,
+           "several tables may have an event 1, .* --table public.a")
+    _exits(relay.verb("wait", "--event", "1", "--table", "public.a"), 0)
+    _exits(relay.verb("wait", "--event", "1", "--table", "public.b",
+                      "--timeout", "1s"), 1, "no table")
+    _exits(relay.verb("wait", "--event", "1", "--table", "public.c"), 2,
+           "--table: public.c is not in outbox.tables")
+
+
+def test_a_moment_without_the_publication(walpost, database, kafka, outbox,
+                                          topics):
+    """What the publication did not send was passed by the slot, too."""
+    relay = walpost(database, kafka, topics).run()
+    outbox.insert("order", "order-1")
+    assert relay.get(f"/wait?lsn={_lsn(database)}&timeout=30")[0] == 200
+    database.execute("alter publication walpost drop table outbox")
+    outbox.insert("order", "order-2")
+    database.execute("alter publication walpost add table outbox")
+    lsn = _lsn(database)
+    code, text = relay.get(f"/wait?lsn={lsn}&timeout=5")
+    assert code == 503, text
+    _exits(relay.verb("wait", "--lsn", lsn, "--timeout", "5s"), 3,
+           "because of a gap")
+
+
+def test_without_a_birth_record(walpost, database, kafka, outbox, topics):
+    """It is not known what came through the slot."""
+    relay = walpost(database, kafka, topics)
+    database.execute("comment on publication walpost is null")
+    outbox.insert("order", "order-1")
+    _exits(relay.verb("wait", "--lsn", _lsn(database)), 3,
+           "not on record since when slot .* sends the rows of public.outbox")
+
+
+def test_without_postgres(walpost, own_postgres, own_database, kafka, topics):
+    """No answer is another one than: not yet."""
+    relay = walpost(own_database, kafka, topics)
+    own_postgres.stop()
+    _exits(relay.verb("wait", "--lsn", "0/1000000", "--timeout", "2s"), 3,
+           "connecting to Postgres|connection")
+    own_postgres.start()
+
+
 @pytest.mark.parametrize("crash", [False, True])
 def test_nobody_runs(walpost, database, kafka, outbox, topics, crash):
     relay = walpost(database, kafka, topics).run()
@@ -175,8 +238,6 @@ def test_over_http(walpost, database, outbox, topics, own_kafka):
     own_kafka.freeze()
     outbox.insert("order", "order-1")
     lsn = _lsn(database)
-    code, text = relay.get(f"/wait?lsn={lsn}")
-    assert code == 503 and text.startswith("acknowledged up to "), text
     begun = time.monotonic()
     assert relay.get(f"/wait?lsn={lsn}&timeout=2")[0] == 503
     assert 1.9 <= time.monotonic() - begun < 10
@@ -188,6 +249,7 @@ def test_over_http(walpost, database, outbox, topics, own_kafka):
         own_kafka.thaw()
         assert {wait.result()[0] for wait in waits} == {200}
     assert relay.get("/wait?lsn=0/1")[0] == 400
+    assert relay.get("/wait?lsn=0/1&timeout=0")[0] == 400
     assert relay.get("/wait")[0] == 400
 
 

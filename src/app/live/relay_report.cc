@@ -139,6 +139,15 @@ RelayStatus Relay::Status() const {
   }
   status.slot_report_age = std::chrono::duration_cast<milliseconds>(
       Clock::now() - monitor_session_.reported_at());
+  status.is_streaming =
+      source_.is_open() && !is_fencing_ &&
+      (!slot_report_ || slot_report_->publication_trouble.empty());
+  status.has_gap = continuity_.gap() || observed_gap_.gap() ||
+                   (slot_report_ && slot_report_->gap);
+  if (slot_report_) {
+    status.look_age = std::chrono::duration_cast<milliseconds>(
+        Clock::now() - monitor_session_.looked_from());
+  }
   status.wal_budget_bytes = wal_budget_.limit_bytes();
   status.wal_budget_time_left = wal_budget_.time_left();
   const AcknowledgementWindow& window = sender_.window();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "fmt/ranges.h"
 #include "log/log.h"
 
 namespace walpost {
@@ -35,14 +36,19 @@ void Write(const Diagnosis& diagnosis, const RelaySigns& signs) {
   const std::string position = is_at_event && event.is_in_stream()
                                    ? ToString(event.position)
                                    : std::string();
-  Log(LevelOf(diagnosis.state),
-      {{"reason_code", diagnosis.code},
-       {"topic", signs.unknown_topic},
-       {"position", position},
-       {"event_id", is_at_event ? event.event_id : ""},
-       {"key", is_at_event ? event.key : ""}},
-      "{}{}{}", ToString(diagnosis.state), diagnosis.reason.empty() ? "" : ": ",
-      diagnosis.reason);
+  const std::string_view state = ToString(diagnosis.state);
+  const std::string text = diagnosis.reason.empty()
+                               ? std::string(state)
+                               : fmt::format("{}: {}", state, diagnosis.reason);
+  const std::string causes =
+      fmt::format("{}", fmt::join(diagnosis.causes, ","));
+  WriteLogLine(LevelOf(diagnosis.state), text, state,
+               {{"reason_code", diagnosis.code},
+                {"causes", causes},
+                {"topic", signs.unknown_topic},
+                {"position", position},
+                {"event_id", is_at_event ? event.event_id : ""},
+                {"key", is_at_event ? event.key : ""}});
 }
 
 }  // namespace

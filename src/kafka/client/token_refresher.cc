@@ -20,10 +20,10 @@ namespace {
 constexpr const char* kName = "walpost-token";
 constexpr std::chrono::seconds kPause{10};
 
-using Owner = std::shared_ptr<TokenRefresher>;
+using SharedRefresher = std::shared_ptr<TokenRefresher>;
 
-rd_kafka_resp_err_t Release(void* owner) {
-  delete static_cast<Owner*>(owner);
+rd_kafka_resp_err_t ReleaseRefresher(void* owner) {
+  delete static_cast<SharedRefresher*>(owner);
   return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
@@ -31,10 +31,12 @@ rd_kafka_resp_err_t Release(void* owner) {
 
 void TokenRefresher::Install(rd_kafka_conf_t* conf,
                              std::vector<std::string> command) {
-  auto* owner = new Owner(std::make_shared<TokenRefresher>(std::move(command)));
+  auto* owner =
+      new SharedRefresher(std::make_shared<TokenRefresher>(std::move(command)));
   rd_kafka_conf_interceptor_add_on_new(conf, kName, OnNew, owner);
   // A client destroys its configuration after its threads have ended.
-  rd_kafka_conf_interceptor_add_on_conf_destroy(conf, kName, Release, owner);
+  rd_kafka_conf_interceptor_add_on_conf_destroy(conf, kName, ReleaseRefresher,
+                                                owner);
   rd_kafka_conf_set_opaque(conf, owner->get());
   rd_kafka_conf_enable_sasl_queue(conf, 1);
   rd_kafka_conf_set_oauthbearer_token_refresh_cb(conf, OnRefresh);
@@ -43,14 +45,14 @@ void TokenRefresher::Install(rd_kafka_conf_t* conf,
 rd_kafka_resp_err_t TokenRefresher::OnNew(rd_kafka_t* client,
                                           const rd_kafka_conf_t*, void* owner,
                                           char*, size_t) {
-  TokenRefresher& self = **static_cast<Owner*>(owner);
+  TokenRefresher& self = **static_cast<SharedRefresher*>(owner);
   const std::lock_guard lock(self.mutex_);
   self.client_ = client;
   return rd_kafka_interceptor_add_on_destroy(client, kName, OnDestroy, owner);
 }
 
 rd_kafka_resp_err_t TokenRefresher::OnDestroy(rd_kafka_t*, void* owner) {
-  TokenRefresher& self = **static_cast<Owner*>(owner);
+  TokenRefresher& self = **static_cast<SharedRefresher*>(owner);
   const std::lock_guard lock(self.mutex_);
   self.client_ = nullptr;
   if (self.io_ != nullptr) self.io_->stop();

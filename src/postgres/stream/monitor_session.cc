@@ -90,6 +90,7 @@ MonitorSession::MonitorSession(asio::any_io_executor executor,
 
 asio::awaitable<void> MonitorSession::Run() {
   reported_at_ = Clock::now();
+  looked_from_ = reported_at_;
   while (!stopped_) {
     const absl::Status status = co_await Serve();
     connection_.reset();
@@ -201,6 +202,7 @@ asio::awaitable<absl::Status> MonitorSession::ReadSystem() {
 }
 
 asio::awaitable<absl::Status> MonitorSession::Report() {
+  const MonotonicTime begun_at = Clock::now();
   const bool watches_source = watches_source_;
   // A standby has no current WAL position. The statement takes its snapshot
   // before it asks for the end of WAL (HorizonSample).
@@ -270,6 +272,7 @@ asio::awaitable<absl::Status> MonitorSession::Report() {
   report.pause = FindPause(comments, PauseSubject(slot_));
   if (watches_decisions_) report.decisions = FindDecisionsIn(comments, slot_);
   reported_at_ = Clock::now();
+  looked_from_ = begun_at;
   trouble_ = absl::OkStatus();
   on_report_(report);
   co_await RecordObeyed();

@@ -112,6 +112,8 @@ class MonitorSession {
   // The last report, or the start; and why there was none since.
   MonotonicTime reported_at() const { return reported_at_; }
   std::string unseen_because() const;
+  // When the last report began to look; the start, before there is one.
+  MonotonicTime looked_from() const { return looked_from_; }
 
   // Puts on record, with the next report, that the flow has obeyed a decision.
   void NoteObeyed(EventDecision decision) {
@@ -187,6 +189,7 @@ class MonitorSession {
   boost::asio::steady_timer retry_timer_;
   Backoff backoff_;
   MonotonicTime reported_at_{};
+  MonotonicTime looked_from_{};
   absl::Status trouble_;
   bool stopped_ = false;
 };
