@@ -17,7 +17,7 @@ from harness.paths import REPOSITORY, fetched_postgres, walpost_binary
 from mistakes import MISTAKES
 
 _VERBS = ("run", "check", "init", "status", "replay", "prune", "tail",
-          "verify", "recover")
+          "verify", "recover", "wait")
 
 # In no answer: secrets, and ways to say a thing that help nobody.
 _NEVER = ("s3cr3t", "terminate called", "must be made anew")
