@@ -13,6 +13,7 @@ import yaml
 
 from harness import (Authority, Checker, KafkaReader, Load, Readiness,
                      SecuredKafka, TokenSigner, wait_until)
+from harness.matrix import long_only
 from harness.pages import blocks
 
 
@@ -128,25 +129,30 @@ def test_the_example_of_amazon_msk(walpost, database, outbox, topics, secured,
     assert _publishes(relay, database, outbox, secured, topics, 5) == 5
 
 
-@pytest.mark.parametrize("once", [True, False])
-@pytest.mark.sample(2)
+@pytest.mark.parametrize("once, refreshes", [(True, 1), *long_only((True, 3),
+                                                                   (False, 3))])
 def test_p1_tokens_are_refreshed_under_load(
-        walpost, database, outbox, topics, secured, signer, login, once):
-    """Several ends of tokens, and many of connections."""
-    signer.change(lifetime=10)
+        walpost, database, outbox, topics, secured, signer, login, once, refreshes):
+    """Ends of tokens, and more logins on the same connection.
+
+    Of shorter tokens, brokers give sessions of less than a second, and reject the
+    login after that: it comes too early for them.
+    """
+    signer.change(lifetime=20)
     relay = walpost(database, secured, topics, kafka=login,
                     **(_once(topics) if once else {})).run()
     before = signer.runs
     with Readiness(relay) as readiness:
         with Load(outbox, seed=topics, writers=2, pause=0.02):
-            wait_until(lambda: signer.runs >= before + 2, "more tokens", 60)
+            wait_until(lambda: signer.runs >= before + refreshes,
+                       "more tokens", 120)
         database.wait_confirmed(relay.slot)
     readiness.assert_always_ready()
     checker = Checker(outbox.expected(),
                       KafkaReader(secured.bootstrap).read_all(topics))
     checker.assert_clean()
     assert checker.duplicates == 0
-    assert "warning Kafka" not in relay.log(), relay.log()
+    assert "warn Kafka" not in relay.log(), relay.log()
     _assert_hidden(signer, relay.log())
 
 
@@ -194,7 +200,7 @@ def test_a_command_that_fails_later(walpost, database, outbox, topics, secured,
     signer.change(lifetime=20)
     relay = walpost(database, secured, topics, kafka=login).run()
     signer.change(failure="no credentials found")
-    relay.wait_log(f"warning Kafka: {_SAID}")
+    relay.wait_log(f"warn Kafka: {_SAID}")
     assert relay.get("/readyz")[0] == 200
     assert _publishes(relay, database, outbox, secured, topics, 5) == 5
     relay.wait_unready(_SAID, 40)
@@ -234,7 +240,8 @@ def test_what_is_not_a_good_token_is_named(
     (["echo", "s3cr3t"], "printed a token without saying when it expires"),
     (["echo", '{"access_token": "s3cr3t"}'],
      "printed a token without saying when it expires"),
-    (["echo", '{"access_token": "s3cr3t", "expires_in": 0}'], "expired 0 s ago"),
+    (["echo", '{"access_token": "s3cr3t", "expires_in": 0}'],
+     "printed a token that expired 0 s ago"),
     (["yes", "s3cr3t"], "printed more than 65536 bytes"),
 ])
 @pytest.mark.long

@@ -45,6 +45,30 @@ TEST(ConnectionDiagnosisTest, TellsPasswordsAndCertificatesFromTheRest) {
   EXPECT_FALSE(trouble.is_of_credentials());
 }
 
+TEST(ConnectionDiagnosisTest, ABrokerThatWasUpAsksForALogin) {
+  const char* text =
+      "sasl_ssl://h:1/1: SASL OAUTHBEARER mechanism handshake failed: Broker: "
+      "Request not valid in current SASL state: broker's supported "
+      "mechanisms: ";
+  ConnectionDiagnosis trouble;
+  trouble.Note(RD_KAFKA_RESP_ERR__AUTHENTICATION, text);
+  EXPECT_THAT(std::string(trouble.remedy()), HasSubstr("asks for no password"));
+  trouble.OnUp({1});
+  trouble.Note(RD_KAFKA_RESP_ERR__AUTHENTICATION, text);
+  EXPECT_EQ(trouble.remedy(), "");
+}
+
+TEST(ConnectionDiagnosisTest, ReportsTheFailureOfATokenProgram) {
+  ConnectionDiagnosis trouble;
+  trouble.Note(RD_KAFKA_RESP_ERR__AUTHENTICATION,
+               "kafka.token_command: sh exited with code 3");
+  EXPECT_TRUE(trouble.is_of_credentials());
+  EXPECT_THAT(std::string(trouble.remedy()), HasSubstr("must print a token"));
+  trouble.Note(RD_KAFKA_RESP_ERR__AUTHENTICATION,
+               "Kafka rejects the token of kafka.token_command: h:1/1: x");
+  EXPECT_THAT(std::string(trouble.remedy()), HasSubstr("compare the audience"));
+}
+
 TEST(ConnectionDiagnosisTest, QuotesNoPieceOfATokenConfiguration) {
   for (const char* text :
        {"Unrecognized sasl.oauthbearer.config beginning at: pass=s3cret",

@@ -50,6 +50,7 @@ TEST(TokenRefresherTest, TakesTheTokenThatTheProgramPrints) {
   const KafkaClient client = ClientOf(kGood);
   AwaitToken(client.get());
   EXPECT_EQ(TokenRefresher::Of(client.get())->status(), absl::OkStatus());
+  EXPECT_EQ(TokenRefresher::Of(client.get())->WhyNoToken(), "");
 }
 
 TEST(TokenRefresherTest, AFailureIsAnErrorOfTheClientThatNamesTheProgram) {
@@ -63,6 +64,7 @@ TEST(TokenRefresherTest, AFailureIsAnErrorOfTheClientThatNamesTheProgram) {
   });
   EXPECT_EQ(trouble.cause(),
             "kafka.token_command: sh exited with code 3: no credentials");
+  EXPECT_EQ(TokenRefresher::Of(client.get())->WhyNoToken(), trouble.cause());
   EXPECT_THAT(std::string(trouble.remedy()), StartsWith("run the program"));
 }
 

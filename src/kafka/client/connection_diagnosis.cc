@@ -254,8 +254,12 @@ bool ConnectionDiagnosis::Note(rd_kafka_resp_err_t code,
   // "All brokers down" adds nothing to the errors of each broker.
   const bool is_all = code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN;
   if (is_all && !this->text().empty()) return false;
-  const std::string_view remedy = Remedy(code, text);
   const std::optional<ToBroker> broker = ParseConnection(WithoutCounts(text));
+  // A broker that was up speaks SASL; it rejects a login again that comes too
+  // early or too late in the same way.
+  const bool is_login_again = broker && reached_.contains(broker->node) &&
+                              WithoutCounts(text).ends_with(kNoMechanism);
+  const std::string_view remedy = is_login_again ? "" : Remedy(code, text);
   const bool has_no_way = remedy.empty() || code == RD_KAFKA_RESP_ERR__RESOLVE;
   if (broker && has_no_way && !Has(text, "in state UP") &&
       !reached_.contains(broker->node) && !brokers_.empty() &&

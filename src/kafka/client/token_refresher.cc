@@ -159,12 +159,18 @@ absl::Status TokenRefresher::SetToken(const std::string& printed) {
     return SecretCommandError(kTokenCommand, command_,
                               "printed a token that librdkafka rejects");
   }
+  expires_at_ = token->expires_at;
   return absl::OkStatus();
 }
 
 absl::Status TokenRefresher::status() const {
   const std::lock_guard lock(mutex_);
   return status_;
+}
+
+std::string TokenRefresher::WhyNoToken() const {
+  const std::lock_guard lock(mutex_);
+  return WallNow() < expires_at_ ? "" : std::string(status_.message());
 }
 
 void TokenRefresher::AwaitFirst() const {

@@ -47,6 +47,10 @@ class TokenRefresher : public std::enable_shared_from_this<TokenRefresher> {
   // The error of the last run; OK: it gave a token, or has not ended.
   absl::Status status() const;
 
+  // The same, if the client has no token that has not expired: brokers then
+  // close connections without a reason. Empty: it has one, or waits for it.
+  std::string WhyNoToken() const;
+
   // Waits until the first run has ended. Blocks, at most as long as a run.
   void AwaitFirst() const;
 
@@ -75,7 +79,8 @@ class TokenRefresher : public std::enable_shared_from_this<TokenRefresher> {
   boost::asio::io_context* io_ = nullptr;  // of the running program
   MonotonicTime started_at_;
   absl::Status status_;
-  int runs_ = 0;  // that have ended
+  WallTime expires_at_{};  // the present token; it need not be the last run's
+  int runs_ = 0;           // that have ended
 };
 
 // Says what an error event of a client is about, if that is the token of its

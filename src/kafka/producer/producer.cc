@@ -12,6 +12,7 @@
 #include "fmt/format.h"
 #include "kafka/client/kafka_status.h"
 #include "kafka/client/new_client.h"
+#include "kafka/client/token_refresher.h"
 #include "kafka/producer/produce_record.h"
 #include "kafka/producer/producer_properties.h"
 #include "loop/as_tuple.h"
@@ -262,12 +263,24 @@ void Producer::StartTransactionOver() {
   });
 }
 
+void Producer::NoteMissingToken(SinkHealth& health) const {
+  if (client_ == nullptr) return;
+  const TokenRefresher* tokens = TokenRefresher::Of(client_);
+  const std::string why = tokens == nullptr ? "" : tokens->WhyNoToken();
+  if (why.empty()) return;
+  ConnectionDiagnosis diagnosis;
+  diagnosis.Note(RD_KAFKA_RESP_ERR__AUTHENTICATION, why);
+  health.trouble = diagnosis.advice();
+  health.rejects_credentials = true;
+}
+
 SinkHealth Producer::Health() {
   SinkHealth health;
   health.brokers_up = liveness_.brokers_up();
   health.heard_at = liveness_.heard_at();
   health.trouble = connection_diagnosis_.advice();
   health.rejects_credentials = connection_diagnosis_.is_of_credentials();
+  NoteMissingToken(health);
   health.missing_topic = unknown_topic_;
   health.topic_refusal = creator_.RefusalOf(unknown_topic_);
   health.cluster_id = cluster_id();

@@ -125,6 +125,8 @@ class Producer final : public Sink {
   // The id of the cluster; empty: no broker has reported it yet.
   const std::string& cluster_id();
   void HurryToConnect();
+  // Why no broker is reached, if kafka.token_command has given no token.
+  void NoteMissingToken(SinkHealth& health) const;
   absl::Status CheckCluster();
   // Gives up the client. Returns the function that destroys it, which waits for
   // the client's threads, and those for name servers.
