@@ -16,7 +16,7 @@ namespace walpost {
 
 class OldestWait {
  public:
-  // A producer that was replaced asks for its topics anew.
+  // A producer that was replaced has to ask for its topics again.
   static constexpr std::chrono::seconds kTopicIsRemembered{15};
 
   explicit OldestWait(MonotonicTime now) : since_(now) {}
