@@ -149,7 +149,7 @@ def test_at_a_row_that_cannot_be_delivered(walpost, database, kafka, topics,
     page.wait_text(status["stopped_position"], "#aside")
     assert _remedies(page)[0] == "WalpostEventStopsFlow"
     remedy = page.text(".remedy")
-    assert "topic_illegal: use replace in the topic template" in remedy
+    assert "topic_illegal: use replace or default: in the topic template" in remedy
     assert "record_too_large" not in remedy
     assert str(relay.config_path) in page.text("#reason")
     _look_at(page, "bad-row")
