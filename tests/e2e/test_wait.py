@@ -178,7 +178,7 @@ def test_a_moment_without_the_publication(walpost, database, kafka, outbox,
     outbox.insert("order", "order-2")
     database.execute("alter publication walpost add table outbox")
     lsn = _lsn(database)
-    code, text = relay.get(f"/wait?lsn={lsn}&timeout=5")
+    code, text = relay.get(f"/wait?lsn={lsn}&timeout=3")
     assert code == 503, text
     _exits(relay.verb("wait", "--lsn", lsn, "--timeout", "5s"), 3,
            "because of a gap")
