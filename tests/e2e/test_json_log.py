@@ -109,3 +109,15 @@ def test_a_denied_right_is_one_line_per_minute(walpost, database, outbox, topics
     streaming = [line for line in _lines(relay)
                  if line["message"].startswith("streaming from")]
     assert len(streaming) <= 2, streaming
+    for operation in ("WRITE", "CREATE", "DESCRIBE"):
+        guarded.grant("--allow-principal", "User:walpost", "--operation",
+                      operation, "--topic", topics,
+                      "--resource-pattern-type", "prefixed")
+    outbox.insert("order", "order-1")
+    database.wait_confirmed(relay.slot)
+    relay.wait_ready()
+    before = len(relay.log())
+    database.execute("select pg_terminate_backend(active_pid) from "
+                     "pg_replication_slots where slot_name = %s", (relay.slot,))
+    wait_until(lambda: "streaming from slot" in relay.log()[before:],
+               "the stream after another trouble", 30)

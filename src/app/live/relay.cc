@@ -334,13 +334,15 @@ asio::awaitable<absl::Status> Relay::Stream() {
   checkpoints_.Begin(DescribeSession(), sinks_.sink());
   sender_.SetSkips(SkipsOf(source_.decisions(), PlaceOf(Position())));
   ExpectKafka();
-  Log(is_repeating_ ? LogLevel::kDebug : LogLevel::kInfo, {},
+  // A later stream may be after another trouble.
+  const bool is_repetition = std::exchange(is_repeating_, false);
+  Log(is_repetition ? LogLevel::kDebug : LogLevel::kInfo, {},
       "streaming from slot {} at {} (system {}, timeline {}){}",
       config_.postgres.slot, progress_.confirmed().ToString(),
       continuity_.system_identifier(), continuity_.timeline(),
       batcher_ ? ", exactly once" : "");
   // Nothing has come through the slot yet.
-  if (progress_.confirmed() == continuity_.birth() && !is_repeating_) {
+  if (progress_.confirmed() == continuity_.birth() && !is_repetition) {
     LogInfo("slot {} begins here. If the database was moved: {}",
             config_.postgres.slot, kForgetPositions);
   }
