@@ -12,6 +12,9 @@
 
 namespace walpost {
 
+// What lines that say the same have in common.
+std::string WithoutDigits(std::string text);
+
 class RepeatedLine {
  public:
   static constexpr std::chrono::minutes kInterval{1};

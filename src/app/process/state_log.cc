@@ -4,17 +4,12 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "fmt/ranges.h"
 #include "log/log.h"
+#include "log/repeated_line.h"
 
 namespace walpost {
 namespace {
-
-std::string WithoutDigits(std::string text) {
-  std::erase_if(text, [](unsigned char c) { return absl::ascii_isdigit(c); });
-  return text;
-}
 
 LogLevel LevelOf(RelayState state) {
   switch (state) {
