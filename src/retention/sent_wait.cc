@@ -130,10 +130,6 @@ asio::awaitable<absl::StatusOr<SentWait::Sent>> SentWait::ForEvent(
   std::optional<Row> known;
   for (;;) {
     SetDeadline(deadline);
-    if (is_by_slot) {
-      const absl::Status proven = co_await proof_.Look(*connection_);
-      if (!proven.ok()) co_return InWordsOfWaiting(proven);
-    }
     WALPOST_CO_ASSIGN_OR_RETURN(const std::optional<Row> found,
                                 co_await FindRow(id, table));
     // A poller that keeps no published rows has deleted it.
@@ -279,6 +275,9 @@ asio::awaitable<absl::StatusOr<std::string>> SentWait::SentSql(
                                      options_.cursor_table);
   }
   if (options_.proof == SentProof::kNone) co_return "false";
+  // The checkpoint store is asked, too: only once the row is there.
+  const absl::Status proven = co_await proof_.Look(*connection_);
+  if (!proven.ok()) co_return InWordsOfWaiting(proven);
   const std::string now = "SELECT now()";
   WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows time,
                               co_await connection_->Execute(now));
