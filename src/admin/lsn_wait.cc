@@ -3,7 +3,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "health/state_line.h"
 
