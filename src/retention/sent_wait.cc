@@ -37,7 +37,7 @@ constexpr uint32_t kUuid = 2950;  // pg_type
 
 // Codes of SQLSTATE: the text is no value of the column's type.
 bool IsOfAnotherType(const absl::Status& status) {
-  const std::string_view sqlstate = SqlstateOf(status);
+  const std::string sqlstate = SqlstateOf(status);
   return sqlstate == "22P02" || sqlstate == "22003";
 }
 
