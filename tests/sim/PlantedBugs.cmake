@@ -330,7 +330,7 @@ planted_bug(confirms_before_the_dead_letter_is_durable
 planted_bug(leaves_out_what_should_have_a_dead_letter
   SOURCE delivery/sender_divert.cc
   NEEDLE [[offer = SendDeadLetter(event, reason);]]
-  REPLACEMENT [[offer = Skip(event, reason);]]
+  REPLACEMENT [[offer = Skip(ErrorAction::kSkip, event, reason);]]
   FINDS "${LOST}|P2: .* not acknowledged"
   KIND dead_letters)
 
