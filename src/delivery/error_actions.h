@@ -58,7 +58,7 @@ struct ErrorClass {
   std::string_view remedy;
 };
 
-inline constexpr std::array<ErrorClass, 11> kErrorClasses = {{
+inline constexpr std::array<ErrorClass, 12> kErrorClasses = {{
     {kReasonTopicFieldMissing,
      "give the name a default ({column|default:TEXT}), or the column NOT NULL"},
     {kReasonTopicIllegal, "change the name with |lower or |replace:FROM:TO"},
@@ -75,6 +75,9 @@ inline constexpr std::array<ErrorClass, 11> kErrorClasses = {{
     {kReasonPayloadMissing, "write the member, or map the payload to null"},
     {kReasonColumnUnreadable, "write a value that the field can have"},
     {kReasonTextNotUtf8, "write text in UTF-8, or map a bytea column"},
+    {kReasonConversionFailed,
+     "write a value that Debezium's converters accept, or set another "
+     "converter"},
     {kReasonRecordTooLarge,
      "raise max.message.bytes of the topic and "
      "message.max.bytes in kafka.properties"},

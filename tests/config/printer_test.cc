@@ -100,6 +100,7 @@ on_error:
   payload_missing: stop
   column_unreadable: stop
   text_not_utf8: stop
+  conversion_failed: stop
   record_too_large: stop
   record_refused: stop
 parking:

@@ -152,7 +152,7 @@ TEST(DeadLetterTest, WhatIsNotWholeIsNotSent) {
     LetterEvent letter_event(options, (*builder)->routes());
     for (const std::string_view code :
          {kReasonMessageUnreadable, kReasonPayloadMissing,
-          kReasonColumnUnreadable, kReasonTextNotUtf8,
+          kReasonColumnUnreadable, kReasonTextNotUtf8, kReasonConversionFailed,
           kReasonTableUnsuitable}) {
       const auto read = LetterOf(options, event, code);
       const absl::Status status = letter_event.Of(**read).status();

@@ -16,9 +16,10 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2] / "src"
 LAYERS = {
     "base": set(),
     "pgoutput": {"base"},
-    "outbox": {"base", "pgoutput"},
-    "dead_letters": {"base", "pgoutput", "outbox"},
-    "delivery": {"base", "pgoutput", "outbox"},
+    "debezium": {"base", "pgoutput"},
+    "outbox": {"base", "pgoutput", "debezium"},
+    "dead_letters": {"base", "pgoutput", "debezium", "outbox"},
+    "delivery": {"base", "pgoutput", "debezium", "outbox"},
     "log": {"base"},
     "loop": {"base"},
 }
@@ -36,7 +37,7 @@ for sink in SINKS:
     LAYERS[sink] = LAYERS["health"] | {"health", "loop", "log"}
 LAYERS["admin"] = LAYERS["health"] | {"health", "log"}
 # verify shares nothing with what it judges, except the configuration.
-LAYERS["verify"] = {"base", "outbox", "pgoutput"}
+LAYERS["verify"] = {"base", "outbox", "pgoutput", "debezium"}
 LAYERS["polling"] = LAYERS["postgres"] | {"postgres"}
 LAYERS["retention"] = LAYERS["polling"] | {"polling"}
 LAYERS["config"] = {*LAYERS}  # but only headers of options, see below
@@ -55,7 +56,7 @@ SUBFOLDERS = {
     "cli": ("shared", "check", "init", "recovery", "events"),
 }
 
-PURE = ("base", "pgoutput", "outbox", "dead_letters", "delivery", "parking",
+PURE = ("base", "pgoutput", "debezium", "outbox", "dead_letters", "delivery", "parking",
         "checkpoint", "backfill", "health", "session")
 NOT_PURE = re.compile(
     r"<(boost/|libpq|librdkafka|thread>|mutex>|atomic>|future>|unistd|sys/|"
