@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <utility>
 
 #include "admin/http_server.h"
@@ -24,6 +25,7 @@
 #include "base/error_source.h"
 #include "base/own_arguments.h"
 #include "base/status_macros.h"
+#include "base/uuid.h"
 #include "base/version.h"
 #include "cli/shared/check_values.h"
 #include "cli/shared/exit_code.h"
@@ -62,10 +64,16 @@ struct Arguments {
   bool print_config = false;
 };
 
+std::string NewRunId() {
+  std::random_device random;
+  return UuidV7(WallNow(), {random(), random(), random()});
+}
+
 absl::StatusOr<Config> LoadFirst(const Arguments& arguments) {
   WALPOST_ASSIGN_OR_RETURN(Config config, arguments.config.Load());
   WALPOST_ASSIGN_OR_RETURN(config.postgres.from_lsn,
                            ParseLsnOption("--from-lsn", arguments.from_lsn));
+  config.outbox.run_id = NewRunId();
   if (config.postgres.from_lsn.is_valid()) {
     WALPOST_RETURN_IF_ERROR(RequireWalSource(
         config, "--from-lsn", "leave it out, the rows say what is pending"));

@@ -92,8 +92,7 @@ class Tail final : private EventConsumer {
     stream.publication = config_.postgres.publication;
     stream.messages = config_.outbox.messages.enabled();
     WALPOST_CO_ASSIGN_OR_RETURN(
-        BaseTypes types,
-        co_await ReadBaseTypes(*connection, config_.outbox.tables));
+        BaseTypes types, co_await ReadBaseTypes(*connection, config_.outbox));
     types.Complete();
     status = co_await StartReplication(*connection, std::move(stream));
     WalStream::Start start;

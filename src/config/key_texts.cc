@@ -153,6 +153,62 @@ constexpr KeyText kTexts[] = {
      "whether records carry `walpost-position`"},
     {"value.format", "", Reload::kNo,
      "`raw`, or `protobuf` (`proto/walpost/v1/envelope.proto`)"},
+    {"records.profile", "", Reload::kNo,
+     "`raw`: as [records.md](records.md) describes them; `debezium`: "
+     "byte for byte as Debezium's outbox event router makes them "
+     "([from-debezium.md](from-debezium.md)). The other keys of "
+     "`records` are for `debezium`"},
+    {"records.logical_name", "required with `debezium`", Reload::kNo,
+     "`topic.prefix` of the connector: in a header of the context, and "
+     "in names of schemas"},
+    {"records.runtime", "", Reload::kNo,
+     "what wrote the records until now: `connect` (Kafka Connect), or "
+     "`server` (Debezium Server, which ignores partition and "
+     "timestamp, and drops headers that are null)"},
+    {"records.context_headers", "", Reload::kNo,
+     "headers `__debezium.context.*` of streamed records: those of "
+     "Debezium 3.4 and newer, of `3.2` (and 3.3), or `none` (older, or "
+     "`extended.headers.enabled: false`)"},
+    {"records.key_converter", "", Reload::kNo,
+     "what makes the bytes of a key: `string`, `json` and "
+     "`json_schemas` (JsonConverter with `schemas.enable` false and "
+     "true), `bytes` (ByteArrayConverter, or BinaryDataConverter "
+     "alone), or BinaryDataConverter with a delegate"},
+    {"records.value_converter", "", Reload::kNo, "likewise of a value"},
+    {"records.header_converter", "", Reload::kNo,
+     "what makes the bytes of a header: `simple` "
+     "(SimpleHeaderConverter), `string`, `json` or `json_schemas`"},
+    {"records.json_decimals", "", Reload::kNo,
+     "`decimal.format` of JsonConverter"},
+    {"records.replace_null_with_default", "", Reload::kNo,
+     "`replace.null.with.default` of JsonConverter"},
+    {"records.binary", "", Reload::kNo, "`binary.handling.mode`"},
+    {"records.decimal", "", Reload::kNo, "`decimal.handling.mode`"},
+    {"records.time_precision", "", Reload::kNo, "`time.precision.mode`"},
+    {"records.interval", "", Reload::kNo, "`interval.handling.mode`"},
+    {"records.hstore", "", Reload::kNo, "`hstore.handling.mode`"},
+    {"records.unknown_types", "", Reload::kNo, "`include.unknown.datatypes`"},
+    {"records.placements", "`[]` (none)", Reload::kNo,
+     "`table.fields.additional.placement`, as a list: `column:place` "
+     "or `column:place:name` with `header`, `envelope` or `partition` "
+     "as the place"},
+    {"records.missing_columns", "", Reload::kNo,
+     "`table.field.additional.missing`"},
+    {"records.schema_version", "`''` (none)", Reload::kNo,
+     "`table.field.event.schema.version`: a column"},
+    {"records.tombstone_on_empty", "", Reload::kNo,
+     "`route.tombstone.on.empty.payload`"},
+    {"records.expand_json", "", Reload::kNo, "`table.expand.json.payload`"},
+    {"records.json_nulls", "", Reload::kNo,
+     "`table.json.payload.null.behavior`"},
+    {"records.json_empty_arrays", "", Reload::kNo,
+     "`table.json.payload.empty.array.behavior`"},
+    {"records.message_nulls", "", Reload::kNo,
+     "`fields.null.include` of DecodeLogicalDecodingMessageContent, "
+     "for `outbox.messages`"},
+    {"records.on_update", "", Reload::kNo,
+     "`table.op.invalid.behavior`: an UPDATE of an outbox row is "
+     "ignored, or stops the flow (`fatal`)"},
     {"kafka.brokers",
      "required for `run`, `check`, `verify`, `recover`, `replay`", Reload::kNo,
      "host:port, …"},

@@ -11,6 +11,7 @@
 #include "config/outbox_section.h"
 #include "config/overrides.h"
 #include "config/polling_section.h"
+#include "config/records_section.h"
 #include "config/section.h"
 #include "config/sink_section.h"
 #include "config/yaml_document.h"
@@ -242,6 +243,7 @@ void ReadKeys(Section& root, Config& config) {
   ReadPostgres(root.Child("postgres"), config.postgres, config.outbox.origin);
   ReadPolling(root.Child("polling"), config.polling);
   ReadOutbox(root.Child("outbox"), config.outbox);
+  ReadRecords(root.Child("records"), config.outbox);
   ReadRoute(root.Child("route"), config.outbox);
   ReadValue(root.Child("value"), config.outbox.value_format);
   ReadSink(root, config);
@@ -262,6 +264,7 @@ Config ReadConfig(Section root) {
   Config config;
   ReadKeys(root, config);
   root.Done();
+  CheckRecords(root, config.outbox);
   CheckPollingSource(root, config);
   CheckExactlyOnce(root, config);
   CheckParking(root, config);

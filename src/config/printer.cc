@@ -40,6 +40,9 @@ bool IsIgnored(const Config& config, std::string_view path) {
   if (path.starts_with("outbox.messages.")) {
     return !config.outbox.messages.enabled();
   }
+  if (path.starts_with("records.") && path != "records.profile") {
+    return config.outbox.debezium == nullptr;
+  }
   return config.keeps_letters() && (path == "dead_letter.topic" ||
                                     path.starts_with("dead_letter.create"));
 }

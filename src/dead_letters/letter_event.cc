@@ -65,6 +65,8 @@ absl::StatusOr<size_t> LetterEvent::SourceOf(const DeadLetter& letter) const {
 // the letter does not have stay as they were mapped.
 void LetterEvent::MapAsConfigured(const DeadLetter& letter,
                                   Event& event) const {
+  // The key, the payload and the headers are those of its record.
+  if (outbox_.debezium) return;
   const FieldSources& sources = event.source < outbox_.tables.size()
                                     ? outbox_.tables[event.source].columns
                                     : outbox_.messages.columns;

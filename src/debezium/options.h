@@ -149,6 +149,13 @@ struct Placement {
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
+// In place of a large value that an UPDATE does not change
+// (unavailable.value.placeholder).
+inline constexpr char kUnavailableValue[] = "__debezium_unavailable_value";
+
+// The topic template of a router without route.topic.*.
+inline constexpr char kUsualTopic[] = "outbox.event.{aggregate_type}";
+
 struct Options {
   // topic.prefix: in a header of the context and in names of schemas.
   std::string logical_name;

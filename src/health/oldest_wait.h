@@ -7,7 +7,6 @@
 #pragma once
 
 #include <chrono>
-#include <string>
 
 #include "base/time.h"
 #include "delivery/acknowledgement_window.h"
@@ -16,9 +15,6 @@ namespace walpost {
 
 class OldestWait {
  public:
-  // A producer that was replaced has to ask for its topics again.
-  static constexpr std::chrono::seconds kTopicIsRemembered{15};
-
   explicit OldestWait(MonotonicTime now) : since_(now) {}
 
   // Call it a few times a second. `oldest` in flight; nullptr: none.
@@ -41,19 +37,6 @@ class OldestWait {
   // (AcknowledgementWindow::TakesTurns).
   void OnTurnOfOthers(MonotonicTime now) { since_ = now; }
 
-  // A topic that the brokers do not know; empty: none.
-  void NoteUnknownTopic(const std::string& topic, MonotonicTime now) {
-    if (topic.empty()) return;
-    unknown_topic_ = topic;
-    unknown_at_ = now;
-  }
-  // That of the oldest event, as of the last seconds; empty: none, or nothing
-  // waits.
-  std::string unknown_topic(MonotonicTime now) const {
-    const bool is_recent = now - unknown_at_ < kTopicIsRemembered;
-    return is_recent && unknown_at_ >= since_ ? unknown_topic_ : "";
-  }
-
   // The next positions belong to another stream.
   void StartOver() { position_ = Position(); }
 
@@ -65,8 +48,6 @@ class OldestWait {
  private:
   Position position_;
   MonotonicTime since_;
-  std::string unknown_topic_;
-  MonotonicTime unknown_at_;
 };
 
 }  // namespace walpost

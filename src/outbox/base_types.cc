@@ -1,5 +1,7 @@
 #include "outbox/base_types.h"
 
+#include <algorithm>
+
 #include "fmt/format.h"
 #include "pgoutput/type_oid.h"
 
@@ -11,6 +13,14 @@ std::optional<uint32_t> BaseTypes::Of(uint32_t oid) const {
   if (found != bases_.end()) return found->second;
   if (is_complete_) return kDroppedTypeOid;
   return std::nullopt;
+}
+
+const pgoutput::ColumnSchema* BaseTypes::ColumnOf(size_t table,
+                                                  std::string_view name) const {
+  if (table >= columns_.size()) return nullptr;
+  const auto found =
+      std::ranges::find(columns_[table], name, &pgoutput::ColumnSchema::name);
+  return found == columns_[table].end() ? nullptr : &*found;
 }
 
 std::string BaseTypeSql(std::string_view oid) {

@@ -1,6 +1,7 @@
 // BaseTypes: the built-in type behind each user-defined one, because a domain's
 // values have the text form of its base type, and the stream names only the
-// domain.
+// domain; and what else the catalog says of the columns of each table, if
+// records show it (records.profile).
 //
 // A domain, also over domains, stands for its base type; a type of the string
 // category (citext) for text; everything else for itself. Types may be made
@@ -12,8 +13,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "pgoutput/relation_schema.h"
 
 namespace walpost {
 
@@ -29,12 +33,21 @@ class BaseTypes {
   void Add(uint32_t oid, uint32_t base) { bases_.emplace(oid, base); }
   // Types that are not listed have been dropped.
   void Complete() { is_complete_ = true; }
+  bool is_complete() const { return is_complete_; }
+  // The columns of each table, in the order of OutboxOptions::tables.
+  void SetColumns(std::vector<std::vector<pgoutput::ColumnSchema>> columns) {
+    columns_ = std::move(columns);
+  }
 
   // nullopt: not listed.
   std::optional<uint32_t> Of(uint32_t oid) const;
+  // The column of that name; nullptr: not listed.
+  const pgoutput::ColumnSchema* ColumnOf(size_t table,
+                                         std::string_view name) const;
 
  private:
   absl::flat_hash_map<uint32_t, uint32_t> bases_;
+  std::vector<std::vector<pgoutput::ColumnSchema>> columns_;
   bool is_complete_ = false;
 };
 

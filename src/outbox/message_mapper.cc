@@ -1,5 +1,6 @@
 #include "outbox/message_mapper.h"
 
+#include "base/check.h"
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -7,14 +8,33 @@
 #include "pgoutput/type_oid.h"
 
 namespace walpost {
+debezium::MessageFields MessageFieldsOf(const MessageOptions& options) {
+  const auto set = [](const FieldSource& source, std::string& name) {
+    if (source.kind == FieldSource::Kind::kColumn) name = source.text;
+  };
+  debezium::MessageFields fields;
+  set(options.columns.id, fields.id);
+  set(options.columns.aggregate_id, fields.key);
+  set(options.columns.aggregate_type, fields.route);
+  set(options.columns.payload, fields.payload);
+  set(options.columns.timestamp, fields.timestamp);
+  return fields;
+}
 
 MessageMapper::MessageMapper(MessageOptions options,
                              std::vector<std::string> references)
     : options_(std::move(options)),
       references_(std::move(references)),
-      reference_values_(references_.size()) {}
+      reference_values_(references_.size()) {
+  if (!options_.enabled() || !options_.debezium) return;
+  auto encoder = debezium::MessageEncoder::Create(*options_.debezium,
+                                                  MessageFieldsOf(options_));
+  WALPOST_CHECK(encoder.ok());  // as far as config/records_section.cc lets it
+  encoder_ = *std::move(encoder);
+}
 
 absl::Status MessageMapper::Map(std::string_view content, Event& event) {
+  if (encoder_) return MapAsDebezium(content, event);
   const bool is_json = options_.format == MessageOptions::Format::kJson;
   if (is_json) {
     const absl::Status status = object_.Parse(content);
@@ -38,6 +58,25 @@ absl::Status MessageMapper::Map(std::string_view content, Event& event) {
   event.references = reference_values_;
   if (is_json) WALPOST_RETURN_IF_ERROR(CheckPayload());
   return MapTimestamp(event);
+}
+
+absl::Status MessageMapper::MapAsDebezium(std::string_view content,
+                                          Event& event) {
+  event.timestamp = event.commit_time;
+  const absl::Status status =
+      encoder_->Encode(content, encoded_.parts(), texts_);
+  if (!object_.Parse(content).ok()) object_.Clear();
+  event.id = texts_.id;
+  event.aggregate_id = texts_.key;
+  event.aggregate_type = texts_.route;
+  event.payload = content;
+  for (size_t i = 0; i < references_.size(); ++i) {
+    reference_values_[i] = GetReference(references_[i], event);
+  }
+  event.references = reference_values_;
+  WALPOST_RETURN_IF_ERROR(status);
+  encoded_.MoveTo(event);
+  return absl::OkStatus();
 }
 
 // A misspelled member would publish every event as a tombstone.

@@ -11,19 +11,28 @@
 // original bytes. "payload": null is a tombstone, like a row with NULL; a
 // message without the member is an error. With MessageOptions::Format::kPayload
 // the content is the payload itself and the other fields are constants.
+//
+// With MessageOptions::debezium, aggregate_id, payload and headers are those of
+// the record, as Debezium makes them (debezium/message_encoder.h).
 #pragma once
 
 #include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "debezium/message_encoder.h"
+#include "outbox/encoded_event.h"
 #include "outbox/event.h"
 #include "outbox/fields.h"
 #include "outbox/json_object.h"
 #include "outbox/options.h"
 
 namespace walpost {
+
+// The members of a message that are the fields of its event, for Debezium.
+debezium::MessageFields MessageFieldsOf(const MessageOptions& options);
 
 class MessageMapper {
  public:
@@ -40,6 +49,7 @@ class MessageMapper {
   absl::Status Map(std::string_view content, Event& event);
 
  private:
+  absl::Status MapAsDebezium(std::string_view content, Event& event);
   Value Get(const FieldSource& source,
             std::span<const std::string_view> usual_names) const;
   Value GetReference(std::string_view name, const Event& event) const;
@@ -50,6 +60,11 @@ class MessageMapper {
   std::vector<std::string> references_;
   std::vector<Value> reference_values_;
   JsonObject object_;
+
+  // Set if records are made as Debezium makes them.
+  std::unique_ptr<debezium::MessageEncoder> encoder_;
+  debezium::MessageTexts texts_;
+  EncodedEvent encoded_;
 };
 
 }  // namespace walpost

@@ -39,6 +39,11 @@ uint64_t NumberingOf(const OutboxOptions& options,
   fingerprint.Add(publication);
   fingerprint.Add(options.messages.prefix);
   for (const std::string_view table : tables) fingerprint.Add(table);
+  // Some updates are events, too.
+  if (options.debezium) {
+    fingerprint.Add("debezium");
+    fingerprint.Add(NameIn(debezium::kOnUpdates, options.debezium->on_update));
+  }
   const uint64_t value = fingerprint.value() & INT64_MAX;
   return value == 0 ? 1 : value;
 }

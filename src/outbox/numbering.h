@@ -2,7 +2,8 @@
 //
 // An ordinal counts the events before it in its transaction. So it keeps its
 // meaning only while the same rows and messages count as events: those of the
-// configured tables and message prefix, as one publication sends them. The
+// configured tables and message prefix, as one publication sends them; with
+// records.profile: debezium also updates (debezium::OnUpdate). The
 // mapping of columns and the topics do not matter. Nor does a change of the
 // publication: the server decodes a row with the publication as it was at that
 // point of the WAL.

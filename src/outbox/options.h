@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/choices.h"
+#include "debezium/options.h"
 #include "outbox/row_state_options.h"
 #include "outbox/topic_creation.h"
 
@@ -70,6 +72,8 @@ struct TableOptions {
   bool is_dropped = false;
   // Its place in the configuration.
   size_t place = 0;
+  // OutboxOptions::debezium.
+  std::shared_ptr<const debezium::Options> debezium = nullptr;
 
   // The name under which its events are on record: its first one. A table that
   // is renamed has the same events.
@@ -93,6 +97,8 @@ struct MessageOptions {
   std::string topic;
   std::optional<TopicCreation> create_topics = {};
   std::optional<std::string> partition = {};
+  // OutboxOptions::debezium.
+  std::shared_ptr<const debezium::Options> debezium = nullptr;
 
   bool enabled() const { return !prefix.empty(); }
 };
@@ -161,6 +167,11 @@ struct OutboxOptions {
   MessageOptions messages;
   RouteOptions route;
   ValueFormat value_format = ValueFormat::kRaw;
+  // Records as Debezium's outbox event router makes them; nullptr: as
+  // docs/records.md describes them.
+  std::shared_ptr<const debezium::Options> debezium = nullptr;
+  // UUIDv7 of this run, for a header of its records; empty: they have none.
+  std::string run_id = {};
   DeadLetterOptions dead_letter;
   // Where walpost keeps its checkpoints: nothing else may go there. Empty: they
   // are not in Kafka.

@@ -5,6 +5,7 @@
 
 #include "base/reason_code.h"
 #include "base/status_macros.h"
+#include "debezium/context_headers.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -34,8 +35,13 @@ absl::StatusOr<std::unique_ptr<RecordBuilder>> RecordBuilder::Create(
                            Route::CreateAll(options));
   WALPOST_ASSIGN_OR_RETURN(DeadLetterBuilder dead_letters,
                            DeadLetterBuilder::Create(options));
-  return std::unique_ptr<RecordBuilder>(
+  auto builder = std::unique_ptr<RecordBuilder>(
       new RecordBuilder(std::move(routes), options, std::move(dead_letters)));
+  if (options.debezium) {
+    builder->context_ =
+        debezium::ContextHeadersOf(*options.debezium, options.run_id);
+  }
+  return builder;
 }
 
 absl::StatusOr<Record> RecordBuilder::Build(const Event& event,
@@ -124,11 +130,12 @@ absl::Status RecordBuilder::ExpandTopic(const Route& route,
           topic_));
 }
 
-absl::Status RecordBuilder::ReadPartition(const Route& route,
-                                          const Event& event,
-                                          std::optional<int32_t>& partition) {
+absl::Status RecordBuilder::ReadPartition(
+    const Route& route, const Event& event,
+    std::optional<int32_t>& partition) const {
   if (!route.partition()) return absl::OkStatus();
   const Value& value = event.references[*route.partition()];
+  if (debezium_ && !value) return absl::OkStatus();  // the key chooses it
   int32_t number = -1;
   bool is_number = false;
   if (value) {
@@ -152,11 +159,34 @@ absl::Status RecordBuilder::AddHeaders(const Route& route, const Event& event,
                                        uint32_t timeline) {
   headers_.clear();
   renamed_.clear();
+  if (debezium_) {
+    WALPOST_RETURN_IF_ERROR(AddDebeziumHeaders(event));
+    return AddOwnHeaders(route, event, timeline);
+  }
   if (event.id.has_value()) headers_.push_back({kIdHeader, event.id});
   WALPOST_RETURN_IF_ERROR(AddMembers(route, event));
   for (const Route::Header& header : route.headers()) {
     headers_.push_back({header.name, event.references[header.reference]});
   }
+  return AddOwnHeaders(route, event, timeline);
+}
+
+absl::Status RecordBuilder::AddDebeziumHeaders(const Event& event) {
+  WALPOST_RETURN_IF_ERROR(ParseHeaders(event));
+  // Debezium writes them for changes of a table that it streams.
+  if (mark_.header.empty() && event.source != messages_) {
+    for (const auto& [name, value] : context_)
+      headers_.push_back({name, value});
+  }
+  for (const auto& [name, value] : header_object_.members()) {
+    headers_.push_back({name, value});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RecordBuilder::AddOwnHeaders(const Route& route,
+                                          const Event& event,
+                                          uint32_t timeline) {
   if (route.has_position_header() && !mark_.without_position) {
     position_.emplace(timeline, event.position);
     headers_.push_back({kPositionHeader, position_->view()});
@@ -165,11 +195,13 @@ absl::Status RecordBuilder::AddHeaders(const Route& route, const Event& event,
     claim_check_text_ = ToJson(*claim_check_);
     headers_.push_back({kClaimCheckHeader, claim_check_text_});
   }
-  if (!mark_.header.empty()) headers_.push_back({mark_.header, mark_.value});
+  if (!mark_.header.empty() && !mark_.is_hidden) {
+    headers_.push_back({mark_.header, mark_.value});
+  }
   return absl::OkStatus();
 }
 
-absl::Status RecordBuilder::AddMembers(const Route& route, const Event& event) {
+absl::Status RecordBuilder::ParseHeaders(const Event& event) {
   header_object_.Clear();
   if (!event.headers.has_value()) return absl::OkStatus();
   const absl::Status status = header_object_.Parse(*event.headers);
@@ -179,6 +211,11 @@ absl::Status RecordBuilder::AddMembers(const Route& route, const Event& event) {
         fmt::format("the headers column is not a JSON object: {}",
                     std::string(status.message())));
   }
+  return absl::OkStatus();
+}
+
+absl::Status RecordBuilder::AddMembers(const Route& route, const Event& event) {
+  WALPOST_RETURN_IF_ERROR(ParseHeaders(event));
   const size_t first = headers_.size();
   for (const auto& [name, value] : header_object_.members()) {
     const bool is_ours =

@@ -9,10 +9,14 @@
 //              walpost-position; the claim check; the mark, if there is one
 //   timestamp  the event's
 //
-// Header names are unique. A member of the headers column with the name of one
-// of ours (`id`, those of route.headers, or any with the prefix `walpost-`)
-// becomes `headers.<name>`, so that ours always mean what docs/configuration.md
-// says.
+// With OutboxOptions::debezium the headers are those that Debezium writes: of
+// the context, for records of the stream; and the members of the headers
+// column, whose names may repeat (debezium/row_encoder.h).
+//
+// Otherwise header names are unique. A member of the headers column with the
+// name of one of ours (`id`, those of route.headers, or any with the prefix
+// `walpost-`) becomes `headers.<name>`, so that ours always mean what
+// docs/configuration.md says.
 //
 // One for all sources; owned by the Sender or the PollingSender. Reuses its
 // buffers: in steady state it allocates nothing.
@@ -48,6 +52,7 @@ struct RecordMark {
   bool without_position = false;
   // In the position of an event that has only an ordinal.
   Lsn lsn = {};
+  bool is_hidden = false;  // records do not have the header
 };
 
 class RecordBuilder {
@@ -82,6 +87,8 @@ class RecordBuilder {
                 DeadLetterBuilder dead_letters)
       : routes_(std::move(routes)),
         format_(options.value_format),
+        debezium_(options.debezium),
+        messages_(options.tables.size()),
         dead_letters_(std::move(dead_letters)),
         own_topics_{options.checkpoint_topic, dead_letters_.fixed_topic()} {}
 
@@ -92,16 +99,24 @@ class RecordBuilder {
   };
   std::optional<Placed> PlacedOf(const Event& event, uint32_t timeline) const;
   absl::Status ExpandTopic(const Route& route, const Event& event);
-  static absl::Status ReadPartition(const Route& route, const Event& event,
-                                    std::optional<int32_t>& partition);
+  absl::Status ReadPartition(const Route& route, const Event& event,
+                             std::optional<int32_t>& partition) const;
   absl::Status AddHeaders(const Route& route, const Event& event,
                           uint32_t timeline);
 
+  absl::Status AddDebeziumHeaders(const Event& event);
+  absl::Status AddOwnHeaders(const Route& route, const Event& event,
+                             uint32_t timeline);
+  absl::Status ParseHeaders(const Event& event);
   absl::Status AddMembers(const Route& route, const Event& event);
   absl::Status CheckNames(const Route& route, size_t first);
 
   std::vector<Route> routes_;
   ValueFormat format_;
+  // Set if records are made as Debezium makes them.
+  std::shared_ptr<const debezium::Options> debezium_;
+  std::vector<std::pair<std::string_view, std::string>> context_;
+  size_t messages_;  // the source of logical messages
   DeadLetterBuilder dead_letters_;
   std::array<std::string, 2> own_topics_;  // where no event may go
   RecordMark mark_;

@@ -5,6 +5,18 @@
 #include "base/status_macros.h"
 
 namespace walpost {
+namespace {
+
+// Empty: the key chooses the partition.
+std::string PartitionColumn(const debezium::Options& options) {
+  using debezium::Placement;
+  if (options.runtime == debezium::Runtime::kServer) return "";
+  const auto placed = std::ranges::find(
+      options.placements, Placement::Place::kPartition, &Placement::place);
+  return placed == options.placements.end() ? "" : placed->column;
+}
+
+}  // namespace
 
 absl::StatusOr<Route> Route::Create(
     const RouteOptions& options, const std::string& topic,
@@ -35,20 +47,21 @@ size_t Route::Refer(const std::string& name) {
 
 absl::StatusOr<std::vector<Route>> Route::CreateAll(
     const OutboxOptions& options) {
+  RouteOptions common = options.route;
+  if (options.debezium) common.partition = PartitionColumn(*options.debezium);
   std::vector<Route> routes;
   for (const TableOptions& table : options.tables) {
     WALPOST_ASSIGN_OR_RETURN(
-        Route route, Create(options.route, table.topic, table.create_topics,
-                            table.partition));
+        Route route,
+        Create(common, table.topic, table.create_topics, table.partition));
     route.source_ = table.recorded_name();
     route.table_ = table.name;
     route.claim_check_above_ = table.claim_check_above;
     routes.push_back(std::move(route));
   }
-  WALPOST_ASSIGN_OR_RETURN(
-      Route route,
-      Create(options.route, options.messages.topic,
-             options.messages.create_topics, options.messages.partition));
+  WALPOST_ASSIGN_OR_RETURN(Route route, Create(common, options.messages.topic,
+                                               options.messages.create_topics,
+                                               options.messages.partition));
   route.source_ = options.messages.prefix;
   routes.push_back(std::move(route));
   return routes;

@@ -1,5 +1,7 @@
 #include "outbox/table_mapper.h"
 
+#include <algorithm>
+
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
@@ -29,15 +31,22 @@ absl::StatusOr<std::unique_ptr<TableMapper>> TableMapper::Create(
                                mapper->BindPayload(options));
       continue;
     }
-    WALPOST_ASSIGN_OR_RETURN(
-        mapper->fields_[i],
-        mapper->Bind(options.columns.*kFields[i].source, kFields[i].name,
-                     kFields[i].usual_names));
+    auto usual_names = kFields[i].usual_names;
+    if (options.debezium) {
+      // A column `headers` is a column like others there.
+      if (kFields[i].name == "headers") usual_names = {};
+      if (!usual_names[1].empty()) std::ranges::reverse(usual_names);
+    }
+    WALPOST_ASSIGN_OR_RETURN(mapper->fields_[i],
+                             mapper->Bind(options.columns.*kFields[i].source,
+                                          kFields[i].name, usual_names));
   }
   WALPOST_ASSIGN_OR_RETURN(
       mapper->timestamp_,
       mapper->Bind(options.columns.timestamp, "timestamp", {}));
-  WALPOST_RETURN_IF_ERROR(mapper->CheckTimestamp());
+  if (!options.debezium) {
+    WALPOST_RETURN_IF_ERROR(mapper->CheckTimestamp());
+  }
   WALPOST_RETURN_IF_ERROR(mapper->CheckHeaders());
   WALPOST_RETURN_IF_ERROR(mapper->CheckPayload(options));
   for (const std::string& name : references) {
@@ -50,6 +59,9 @@ absl::StatusOr<std::unique_ptr<TableMapper>> TableMapper::Create(
         const size_t index,
         mapper->RequireColumn(column, "outbox.tables.value.columns"));
     mapper->value_columns_.push_back(index);
+  }
+  if (options.debezium) {
+    WALPOST_RETURN_IF_ERROR(mapper->BindDebezium(options));
   }
   for (const size_t column : mapper->UsedColumns()) {
     if (relation.columns[column].type_oid == kDroppedTypeOid) {
@@ -180,6 +192,7 @@ std::set<size_t> TableMapper::UsedColumns() const {
   std::set<size_t> used(fields_.begin(), fields_.end());
   used.insert(references_.begin(), references_.end());
   used.insert(value_columns_.begin(), value_columns_.end());
+  used.insert(placed_columns_.begin(), placed_columns_.end());
   std::erase_if(used, [this](size_t slot) { return !IsColumn(slot); });
   return used;
 }
@@ -220,10 +233,47 @@ absl::Status TableMapper::CheckDropped() const {
 
 absl::Status TableMapper::Map(const pgoutput::TupleData& row, Event& event) {
   WALPOST_RETURN_IF_ERROR(ReadRow(row));
+  old_key_.clear();
+  return MapValues(event);
+}
+
+absl::Status TableMapper::MapMoved(const pgoutput::TupleData& old_row,
+                                   const pgoutput::TupleData& row,
+                                   Event& event) {
+  WALPOST_RETURN_IF_ERROR(ReadRow(old_row));
+  old_key_.clear();
+  for (const size_t column : key_columns_) {
+    old_key_.push_back({relation_.columns[column].name, values_[column]});
+  }
+  WALPOST_RETURN_IF_ERROR(ReadRow(row));
+  return MapValues(event);
+}
+
+bool TableMapper::HasMoved(const pgoutput::TupleData& old_row,
+                           const pgoutput::TupleData& row) const {
+  std::vector<Value> before(column_count());
+  old_row.ForEach([&](size_t i, const pgoutput::ColumnValue& value) {
+    if (i < before.size() && !value.is_null()) before[i] = value.bytes;
+  });
+  bool has_moved = false;
+  row.ForEach([&](size_t i, const pgoutput::ColumnValue& value) {
+    const bool is_key = std::ranges::count(key_columns_, i) > 0;
+    const bool is_sent = value.kind == pgoutput::ValueKind::kText;
+    has_moved |= is_key && is_sent && before[i] != value.bytes;
+  });
+  return has_moved;
+}
+
+absl::Status TableMapper::MapValues(Event& event) {
   absl::Status texts = CheckTexts();
   if (texts.ok()) texts = CheckDropped();
-  // Before bytea is decoded: JSON needs the text that the server renders.
+  // Before bytea is decoded: both need the text that the server renders.
   const Value json = MakeJsonValue();
+  absl::Status encoded;
+  if (encoder_) {
+    encoded = encoder_->Encode({values_.data(), column_count()}, old_key_,
+                               encoded_.parts());
+  }
   const absl::Status decoded = DecodeByteaColumns();
   for (size_t i = 0; i < kFields.size(); ++i) {
     event.*kFields[i].value = values_[fields_[i]];
@@ -235,7 +285,11 @@ absl::Status TableMapper::Map(const pgoutput::TupleData& row, Event& event) {
   if (json.has_value()) event.payload = json;
   WALPOST_RETURN_IF_ERROR(texts);
   WALPOST_RETURN_IF_ERROR(decoded);
-  return MapTimestamp(event);
+  if (!encoder_) return MapTimestamp(event);
+  event.timestamp = event.commit_time;
+  WALPOST_RETURN_IF_ERROR(encoded);
+  encoded_.MoveTo(event);
+  return absl::OkStatus();
 }
 
 absl::Status TableMapper::ReadRow(const pgoutput::TupleData& row) {
@@ -248,7 +302,11 @@ absl::Status TableMapper::ReadRow(const pgoutput::TupleData& row) {
   bool readable = true;
   row.ForEach([&](size_t i, const pgoutput::ColumnValue& value) {
     values_[i] = value.is_null() ? Value() : Value(value.bytes);
-    readable &= value.is_null() || value.kind == pgoutput::ValueKind::kText;
+    const bool is_unchanged = value.kind == pgoutput::ValueKind::kUnchanged;
+    // An UPDATE leaves large values out that it does not change.
+    if (is_unchanged && encoder_) values_[i] = debezium::kUnavailableValue;
+    readable &= value.is_null() || value.kind == pgoutput::ValueKind::kText ||
+                (is_unchanged && encoder_);
   });
   if (!readable) {
     return absl::DataLossError(
@@ -267,6 +325,40 @@ Value TableMapper::MakeJsonValue() {
                     relation_.columns[column].type_oid, values_[column]);
   }
   return json_value_.Finish();
+}
+
+absl::Status TableMapper::BindDebezium(const TableOptions& options) {
+  debezium::Table table{relation_.schema, relation_.name, {}};
+  for (const pgoutput::ColumnSchema& column : relation_.columns) {
+    const bool is_enum = !column.enum_labels.empty();
+    table.columns.push_back({column.name,
+                             is_enum ? pgoutput::kTextOid : column.type_oid,
+                             column.type_modifier, column.is_not_null,
+                             column.is_domain ? "" : column.default_expression,
+                             column.enum_labels, column.type_name});
+  }
+  const auto field = [this](std::string_view name) {
+    return ColumnOf(fields_[FindField(name)]);
+  };
+  debezium::Fields fields;
+  fields.id = field("id");
+  fields.key = field("aggregate_id");
+  fields.route = field("aggregate_type");
+  fields.payload = field("payload");
+  fields.timestamp = ColumnOf(timestamp_);
+  WALPOST_ASSIGN_OR_RETURN(
+      encoder_, debezium::RowEncoder::Create(*options.debezium, table, fields));
+  for (size_t i = 0; i < relation_.columns.size(); ++i) {
+    if (relation_.columns[i].key_number > 0) key_columns_.push_back(i);
+  }
+  std::ranges::sort(key_columns_, {}, [this](size_t column) {
+    return relation_.columns[column].key_number;
+  });
+  for (const debezium::Placement& placement : options.debezium->placements) {
+    const auto column = relation_.FindColumn(placement.column);
+    if (column) placed_columns_.push_back(*column);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status TableMapper::DecodeByteaColumns() {

@@ -15,7 +15,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "debezium/row_encoder.h"
 #include "outbox/column_json.h"
+#include "outbox/encoded_event.h"
 #include "outbox/event.h"
 #include "outbox/fields.h"
 #include "outbox/options.h"
@@ -46,12 +48,22 @@ class TableMapper {
   void RequireUtf8();
 
   // Fills the fields of `event` from the row. Its views are valid until the
-  // next Map, and as long as the bytes of `row` and this mapper.
+  // next Map, and as long as the bytes of `row` and this mapper. With
+  // TableOptions::debezium, aggregate_id, payload and headers are those of its
+  // record, as Debezium makes them.
   //
   // kDataLoss: the row does not have the columns of the relation.
   // kInvalidArgument: a value cannot be used (names the column): this event
   // cannot be delivered; its other fields identify the row.
   absl::Status Map(const pgoutput::TupleData& row, Event& event);
+  // Likewise of an UPDATE that has changed the primary key, with
+  // TableOptions::debezium: `old_row` has the old key.
+  absl::Status MapMoved(const pgoutput::TupleData& old_row,
+                        const pgoutput::TupleData& row, Event& event);
+  // True if the row's primary key is not that of `old_row`, which has all
+  // columns (REPLICA IDENTITY FULL).
+  bool HasMoved(const pgoutput::TupleData& old_row,
+                const pgoutput::TupleData& row) const;
 
  private:
   // Source of a value, as an index into values_: the columns in order, then one
@@ -67,6 +79,7 @@ class TableMapper {
   absl::StatusOr<Slot> BindPayload(const TableOptions& options);
   absl::StatusOr<Slot> BindReference(std::string_view name) const;
   absl::Status ReadRow(const pgoutput::TupleData& row);
+  absl::Status MapValues(Event& event);
   absl::Status CheckTexts() const;
   absl::Status CheckDropped() const;
   std::set<size_t> UsedColumns() const;
@@ -77,6 +90,10 @@ class TableMapper {
   absl::Status CheckPayload(const TableOptions& options) const;
   // The payload made from value_columns; nullopt: none are configured.
   Value MakeJsonValue();
+  absl::Status BindDebezium(const TableOptions& options);
+  std::optional<size_t> ColumnOf(Slot slot) const {
+    return IsColumn(slot) ? std::optional(slot) : std::nullopt;
+  }
   absl::Status DecodeByteaColumns();
   absl::Status MapTimestamp(Event& event) const;
 
@@ -99,6 +116,13 @@ class TableMapper {
 
   std::vector<size_t> text_columns_;   // columns that must be UTF-8, in order
   std::vector<size_t> dropped_types_;  // used columns whose type is not known
+
+  // Set if records are made as Debezium makes them.
+  std::unique_ptr<debezium::RowEncoder> encoder_;
+  EncodedEvent encoded_;
+  std::vector<size_t> placed_columns_;
+  std::vector<size_t> key_columns_;           // of the primary key, in order
+  std::vector<debezium::KeyColumn> old_key_;  // of the current row
 
   std::vector<Value> values_;  // of the current row
   std::vector<Value> reference_values_;

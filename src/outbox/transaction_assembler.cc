@@ -58,7 +58,7 @@ absl::Status TransactionAssembler::Apply(const pgoutput::Message& message,
   } else if (std::holds_alternative<pgoutput::Unknown>(message)) {
     ++skipped_.unknown_messages;
   } else if (auto* update = std::get_if<pgoutput::Update>(&message)) {
-    CountUpdate(*update);
+    return Update(*update, step);
   } else if (auto* removal = std::get_if<pgoutput::Delete>(&message)) {
     CountDelete(*removal);
   } else if (auto* truncate = std::get_if<pgoutput::Truncate>(&message)) {
@@ -145,6 +145,29 @@ absl::Status TransactionAssembler::FindBaseTypes(
   return absl::OkStatus();
 }
 
+// Columns that have been dropped since have what a Relation message says.
+absl::Status TransactionAssembler::FindColumns(
+    size_t source, pgoutput::RelationSchema& schema) {
+  if (!options_.debezium || !base_types_) return absl::OkStatus();
+  for (pgoutput::ColumnSchema& column : schema.columns) {
+    const pgoutput::ColumnSchema* listed =
+        base_types_->ColumnOf(source, column.name);
+    if (listed != nullptr) {
+      const uint32_t type_oid = column.type_oid;
+      column = *listed;
+      column.type_oid = type_oid;
+    } else if (!base_types_->is_complete() &&
+               !asked_columns_.contains(column.name)) {
+      unknown_column_ = column.name;
+      return absl::UnavailableError(fmt::format(
+          "column '{}' of {} is newer than the connection: reading the catalog "
+          "again",
+          column.name, schema.QualifiedName()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TransactionAssembler::Describe(const pgoutput::Relation& relation,
                                             Step& step) {
   Relation described;
@@ -153,6 +176,9 @@ absl::Status TransactionAssembler::Describe(const pgoutput::Relation& relation,
   const std::optional<size_t> source = SourceOf(name, relation.oid);
   if (source || std::ranges::count(oids_, relation.oid) > 0) {
     WALPOST_RETURN_IF_ERROR(FindBaseTypes(described.schema));
+  }
+  if (source) {
+    WALPOST_RETURN_IF_ERROR(FindColumns(*source, described.schema));
   }
   const auto known = relations_.find(relation.oid);
   if (known != relations_.end() && known->second.schema == described.schema) {
@@ -334,6 +360,40 @@ absl::Status TransactionAssembler::Message(
 bool TransactionAssembler::IsOutbox(uint32_t relation_oid) const {
   const auto found = relations_.find(relation_oid);
   return found != relations_.end() && found->second.is_outbox;
+}
+
+// For Debezium, a row whose primary key changes is deleted and inserted; any
+// other UPDATE is an error of the application.
+absl::Status TransactionAssembler::Update(const pgoutput::Update& update,
+                                          Step& step) {
+  const auto found = relations_.find(update.relation_oid);
+  const bool is_mapped = options_.debezium && found != relations_.end() &&
+                         found->second.mapper != nullptr;
+  CountUpdate(update);
+  if (!is_mapped) return absl::OkStatus();
+  Relation& relation = found->second;
+  const bool has_moved =
+      update.old_row_kind == pgoutput::OldRow::kKey ||
+      (update.old_row_kind == pgoutput::OldRow::kFull &&
+       relation.mapper->HasMoved(update.old_row, update.new_row));
+  const bool stops = options_.debezium->on_update == debezium::OnUpdate::kStop;
+  if (!has_moved && !stops) return absl::OkStatus();
+  if (!in_transaction_) return OutsideTransaction("an UPDATE");
+  if (SkipsEvent()) return absl::OkStatus();
+  BeginEvent(relation.source, step);
+  if (has_moved) {
+    return Settle(
+        relation.mapper->MapMoved(update.old_row, update.new_row, step.event),
+        step);
+  }
+  WALPOST_RETURN_IF_ERROR(relation.mapper->Map(update.new_row, step.event));
+  return Settle(
+      Undeliverable(
+          kReasonConversionFailed,
+          fmt::format("a row of {} was updated, which is an error with "
+                      "records.on_update: stop",
+                      relation.schema.QualifiedName())),
+      step);
 }
 
 // The old key is sent if it has changed. With REPLICA IDENTITY FULL the whole

@@ -15,6 +15,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,6 +82,12 @@ class TransactionAssembler {
   void SetBaseTypes(BaseTypes types) { base_types_ = std::move(types); }
   // The type because of which Apply has failed; 0: none.
   uint32_t unknown_type() const { return unknown_type_; }
+  // Likewise the column; empty: none. After it was asked for it is used without
+  // what the catalog would say.
+  const std::string& unknown_column() const { return unknown_column_; }
+  void SetAskedColumns(std::set<std::string> names) {
+    asked_columns_ = std::move(names);
+  }
 
   // See TableMapper; for every table described from now on.
   void RequireUtf8() { requires_utf8_ = true; }
@@ -131,12 +138,14 @@ class TransactionAssembler {
   absl::Status Describe(const pgoutput::Relation& relation, Step& step);
   bool IsNewTable(std::string_view name, uint32_t oid) const;
   absl::Status FindBaseTypes(pgoutput::RelationSchema& schema);
+  absl::Status FindColumns(size_t source, pgoutput::RelationSchema& schema);
   std::optional<size_t> SourceOf(std::string_view name, uint32_t oid) const;
   void DescribeOutbox(size_t source, Relation& described);
   void DescribeRenamed(const std::string& name, uint32_t oid,
                        Relation& described);
   absl::Status Insert(const pgoutput::Insert& insert, Step& step);
   absl::Status Message(const pgoutput::LogicalMessage& message, Step& step);
+  absl::Status Update(const pgoutput::Update& update, Step& step);
   void CountUpdate(const pgoutput::Update& update);
   void CountDelete(const pgoutput::Delete& removal);
   void CountTruncate(const pgoutput::Truncate& truncate);
@@ -154,6 +163,8 @@ class TransactionAssembler {
   std::vector<std::string> former_names_;
   std::optional<BaseTypes> base_types_;
   uint32_t unknown_type_ = 0;
+  std::string unknown_column_;
+  std::set<std::string> asked_columns_;
   std::string new_table_;  // of the last step
   absl::flat_hash_map<uint32_t, Relation> relations_;
   MappedFields mapped_fields_;

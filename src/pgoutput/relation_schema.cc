@@ -8,7 +8,9 @@ RelationSchema::RelationSchema(const Relation& relation)
       name(relation.name) {
   columns.reserve(relation.column_count);
   relation.ForEachColumn([this](const Column& column) {
-    columns.push_back({std::string(column.name), column.type_oid});
+    ColumnSchema& described = columns.emplace_back();
+    described.name = column.name;
+    described.type_oid = column.type_oid;
   });
 }
 

@@ -16,6 +16,18 @@ struct ColumnSchema {
   std::string name;
   uint32_t type_oid = 0;
 
+  // As far as the catalog was asked: a Relation message does not say it, or
+  // says it of a domain and not of its base type.
+  int32_t type_modifier = -1;  // pg_attribute.atttypmod
+  bool is_not_null = false;
+  bool is_domain = false;
+  std::string default_expression = {};  // pg_get_expr of its DEFAULT
+  // Labels of an enum, in order; empty: it is of another type.
+  std::vector<std::string> enum_labels = {};
+  // Name of its type, or of the one behind a domain; empty: it is built in.
+  std::string type_name = {};
+  uint64_t key_number = 0;  // place in the primary key, from 1; 0: none
+
   friend bool operator==(const ColumnSchema&, const ColumnSchema&) = default;
 };
 

@@ -50,6 +50,7 @@ void WalStream::Begin(Start start, MonotonicTime now, BootTime boot_now) {
       start.base_types->Add(type, kDroppedTypeOid);
     }
     assembler_->SetBaseTypes(*std::move(start.base_types));
+    assembler_->SetAskedColumns(asked_columns_);
   }
   slot_ = start.slot;
   end_ = start.end;
@@ -197,6 +198,8 @@ absl::Status WalStream::HandleMessage(const pgoutput::XLogData& data) {
   if (!applied.ok()) {
     const uint32_t type = assembler_->unknown_type();
     if (type != 0) asked_types_.insert(type);
+    const std::string& column = assembler_->unknown_column();
+    if (!column.empty()) asked_columns_.insert(column);
     return applied;
   }
   if (step_.kind == Step::Kind::kNewTable) return StopAtNewTable();

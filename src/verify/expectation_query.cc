@@ -246,7 +246,9 @@ absl::StatusOr<ExpectationQuery> ExpectationQuery::Create(
   WALPOST_ASSIGN_OR_RETURN(
       const std::string value,
       expressions.Field(table.columns.payload, {"payload"}));
-  query.knows_value_ = table.value_columns.empty();
+  // Debezium's converters make other bytes of them.
+  query.knows_key_ = table.debezium == nullptr;
+  query.knows_value_ = table.value_columns.empty() && query.knows_key_;
   query.value_sql_ = value;
   query.key_sql_ = key;
   query.time_sql_ = TimeSql(table.columns.timestamp, columns);

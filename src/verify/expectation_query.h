@@ -86,8 +86,11 @@ class ExpectationQuery {
   const TopicTemplate& topic() const { return topic_; }
   // The column that recover and the snapshot sort rows by; empty: none.
   const std::string& row_order() const { return row_order_; }
-  // False if the value is made from several columns: it is not compared.
+  // False if the value is made from several columns, or has other bytes
+  // (TableOptions::debezium): it is not compared.
   bool knows_value() const { return knows_value_; }
+  // Likewise.
+  bool knows_key() const { return knows_key_; }
 
  private:
   explicit ExpectationQuery(TopicTemplate topic) : topic_(std::move(topic)) {}
@@ -104,6 +107,7 @@ class ExpectationQuery {
   std::string topic_values_;
   std::string from_;
   bool knows_value_ = true;
+  bool knows_key_ = true;
 };
 
 // "public.outbox", quoted for SQL.

@@ -236,7 +236,7 @@ absl::Status TableReader::Read(
       expected.id = Text(batch.get(), row, 0).value_or("");
       expected.topic = Topic(batch.get(), row, query.topic(),
                              ExpectationQuery::kFirstTopicValue);
-      expected.key_is_known = true;
+      expected.key_is_known = query.knows_key();
       expected.key = Text(batch.get(), row, 1);
       expected.value_is_known = query.knows_value();
       if (PQgetisnull(batch.get(), row, 2) == 0) {

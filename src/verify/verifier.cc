@@ -158,8 +158,13 @@ absl::Status Verifier::ReadTable(const TableOptions& table) {
   row_orders_.insert(table_->row_order());
   if (!table_->knows_value()) {
     notes_.push_back(fmt::format(
-        "values of {} are made of several columns and were not compared",
-        table.name));
+        "{} and were not compared",
+        table.debezium
+            ? fmt::format("keys and values of {} are made as Debezium makes "
+                          "them (records.profile)",
+                          table.name)
+            : fmt::format("values of {} are made of several columns",
+                          table.name)));
   }
   if (rows_ == before) empty_tables_.push_back(table.name);
   return NoteUpdates(table.name);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <memory>
@@ -96,6 +98,25 @@ TEST_F(DeliveryRunTest, AnAcknowledgementEndsTheSilenceAtOnce) {
 
 TEST_F(DeliveryRunTest, WithoutASinkNobodyIsSilent) {
   EXPECT_TRUE(run_->SinkTrouble(kStart).ok());
+}
+
+// The new sink has not asked for its topics yet.
+TEST_F(DeliveryRunTest, P10AMissingTopicIsKnownAlsoWhileTheSinkIsReplaced) {
+  ASSERT_TRUE(run_->Start().ok());
+  sink_->SetMissingTopic("outbox.event.order");
+  boost::asio::co_spawn(
+      io_, run_->Close(std::chrono::steady_clock::now() + seconds(1)),
+      boost::asio::detached);
+  io_.poll();
+  EXPECT_EQ(run_->missing_topic(), "outbox.event.order");
+  sink_->Turn(kStart);
+  io_.restart();
+  io_.poll();
+  EXPECT_EQ(run_->missing_topic(), "outbox.event.order");
+  ASSERT_TRUE(run_->Start().ok());
+  EXPECT_EQ(run_->missing_topic(), "outbox.event.order");
+  Send(1);
+  EXPECT_EQ(run_->missing_topic(), "");
 }
 
 }  // namespace

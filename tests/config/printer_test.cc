@@ -64,6 +64,8 @@ outbox:
     - name: public.outbox
       columns:
         {}
+records:
+  profile: raw
 route:
   topic: outbox.event.{aggregate_type}
   headers:

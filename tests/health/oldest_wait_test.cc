@@ -108,19 +108,5 @@ TEST_F(OldestWaitTest, TheTurnsOfOthersAreNoWait) {
   EXPECT_EQ(LengthAfter(9), seconds(2));
 }
 
-// A producer that was replaced does not know at once that a topic is missing.
-TEST_F(OldestWaitTest, P10TheUnknownTopicOfTheOldestIsRememberedForAWhile) {
-  const Sequence only = Add(At(100));
-  LengthAfter(1);
-  wait_.NoteUnknownTopic("orders", kBegin + seconds(10));
-  wait_.NoteUnknownTopic("", kBegin + seconds(11));
-  EXPECT_EQ(wait_.unknown_topic(kBegin + seconds(24)), "orders");
-  EXPECT_EQ(wait_.unknown_topic(kBegin + seconds(25)), "");
-  wait_.NoteUnknownTopic("orders", kBegin + seconds(30));
-  window_.Acknowledge(only);
-  LengthAfter(31);
-  EXPECT_EQ(wait_.unknown_topic(kBegin + seconds(31)), "");
-}
-
 }  // namespace
 }  // namespace walpost

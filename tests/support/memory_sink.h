@@ -58,6 +58,15 @@ class MemorySink final : public Sink {
   }
 
   SinkHealth Health() override { return health_; }
+  // The answer about a topic that the brokers do not know.
+  void SetMissingTopic(std::string topic) {
+    health_.missing_topic = std::move(topic);
+  }
+  NamedCounts AcknowledgedByTopic() const override {
+    NamedCounts counts;
+    for (const Accepted& record : accepted_) counts.Add(record.topic, 1);
+    return counts;
+  }
   SinkCapabilities capabilities() const override {
     return {.max_record_bytes = kMaxRecordBytes};
   }

@@ -200,6 +200,8 @@ absl::Status InitialSnapshot::MakePublisher() {
   options.rows.tables = tables();
   options.mark.header = "walpost-snapshot";
   options.mark.value = target_.stands_at.ToString();
+  // Rows that Debezium reads for its snapshot have no such header.
+  options.mark.is_hidden = config_.outbox.debezium != nullptr;
   // Events that were sent already may be behind the place where the slot
   // stands: rows of a new table have no position.
   if (target_.tables.empty()) options.before = target_.begins_at;

@@ -215,7 +215,6 @@ void Relay::NoteAcknowledgements() {
   }
   oldest_wait_.Look(sender_.window().oldest(), progress_.settled_through(),
                     Clock::now());
-  oldest_wait_.NoteUnknownTopic(sinks_.Health().missing_topic, Clock::now());
   oldest_unpublished_.Look(sender_.window().oldest(),
                            progress_.settled_through());
   acknowledged_before_ = acknowledged;

@@ -5,6 +5,8 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -60,7 +62,8 @@ class Answer {
 absl::Status SinkHandle::Start() {
   if (sink_ != nullptr) return absl::OkStatus();
   WALPOST_ASSIGN_OR_RETURN(sink_, sinks_(options_, user_, on_drained_));
-  heard_at_ += Clock::now() - closed_at_;
+  started_at_ = Clock::now();
+  heard_at_ += started_at_ - closed_at_;
   user_.SetSink(sink_.get());
   return absl::OkStatus();
 }
@@ -92,7 +95,9 @@ asio::awaitable<void> SinkHandle::Close(MonotonicTime deadline) {
   user_.SetSink(nullptr);
   sink_->Close(deadline, [&closed] { closed.cancel(); });
   co_await closed.async_wait(kAsTuple);
-  heard_at_ = Health().heard_at;
+  const SinkHealth last = Health();
+  heard_at_ = last.heard_at;
+  missing_topic_ = last.missing_topic;
   closed_at_ = Clock::now();
   sink_.reset();
 }
@@ -101,11 +106,24 @@ SinkHealth SinkHandle::Health() const {
   SinkHealth health;
   if (sink_ == nullptr) {
     health.heard_at = heard_at_ + (Clock::now() - closed_at_);
+    health.missing_topic = missing_topic_;
     return health;
   }
   health = sink_->Health();
   health.heard_at = std::max(health.heard_at, heard_at_);
+  if (health.missing_topic.empty()) health.missing_topic = RememberedTopic();
   return health;
+}
+
+std::string SinkHandle::RememberedTopic() const {
+  if (missing_topic_.empty()) return "";
+  if (Clock::now() - started_at_ >= kTopicIsRemembered) return "";
+  bool is_back = false;
+  sink_->AcknowledgedByTopic().ForEach(
+      [&](std::string_view topic, uint64_t records) {
+        is_back |= topic == missing_topic_ && records > 0;
+      });
+  return is_back ? "" : missing_topic_;
 }
 
 }  // namespace walpost

@@ -50,13 +50,19 @@ class SinkHandle {
   // nullptr: none.
   Sink* sink() const { return sink_.get(); }
   // Without a sink no broker is up, and `heard_at` keeps advancing, so that the
-  // pause does not count as silence of the brokers.
+  // pause does not count as silence of the brokers. A topic that was missing
+  // for the last sink is, while the new one has not asked for it itself.
   SinkHealth Health() const;
   NamedCounts AcknowledgedByTopic() const {
     return sink_ == nullptr ? NamedCounts() : sink_->AcknowledgedByTopic();
   }
 
  private:
+  // A new sink asks the brokers for a topic within this time.
+  static constexpr std::chrono::seconds kTopicIsRemembered{15};
+
+  std::string RememberedTopic() const;
+
   SinkFactory sinks_;
   SinkOptions options_;
   SinkListener& user_;
@@ -64,6 +70,8 @@ class SinkHandle {
   std::unique_ptr<Sink> sink_;
   MonotonicTime heard_at_;  // by earlier sinks
   MonotonicTime closed_at_;
+  MonotonicTime started_at_{};
+  std::string missing_topic_;  // of the last sink
 };
 
 }  // namespace walpost

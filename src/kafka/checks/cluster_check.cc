@@ -131,10 +131,13 @@ class ClusterCheck {
     }
     const std::string cause =
         trouble.cause().empty() ? rd_kafka_err2str(error) : trouble.cause();
+    const bool is_of_login = trouble.is_of_credentials();
     Add(Severity::kError,
-        FindingId(trouble.is_of_credentials() ? kFindingCredentialsRejected
-                                              : kFindingKafkaUnavailable),
-        subject, fmt::format("does not answer: {}", cause),
+        FindingId(is_of_login ? kFindingCredentialsRejected
+                              : kFindingKafkaUnavailable),
+        subject,
+        fmt::format("{}: {}", is_of_login ? "login failed" : "does not answer",
+                    cause),
         std::string(trouble.remedy().empty() ? ConnectionDiagnosis::kUsualAdvice
                                              : trouble.remedy()));
   }

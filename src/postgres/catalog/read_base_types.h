@@ -2,7 +2,6 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "outbox/base_types.h"
@@ -12,8 +11,9 @@
 namespace walpost {
 
 // All domains and string types of the database, and the types of all columns of
-// the tables. `tables` outlives the coroutine.
+// the tables; with records.profile: debezium also what else is known of these
+// columns. `outbox` outlives the coroutine.
 boost::asio::awaitable<absl::StatusOr<BaseTypes>> ReadBaseTypes(
-    Connection& connection, const std::vector<TableOptions>& tables);
+    Connection& connection, const OutboxOptions& outbox);
 
 }  // namespace walpost

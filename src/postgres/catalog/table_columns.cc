@@ -79,12 +79,27 @@ std::string WhyUnsent(const std::string& table, const TableColumn& column,
 
 std::string ColumnsSql() {
   return fmt::format(
-      "SELECT tables.number, a.attname, {}, pg_catalog.format_type(a.atttypid, "
-      "a.atttypmod), a.attgenerated, pg_catalog.pg_get_expr(d.adbin, "
-      "d.adrelid) FROM tables JOIN pg_catalog.pg_attribute a ON a.attrelid = "
-      "tables.relation LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = "
-      "a.attrelid AND d.adnum = a.attnum AND a.attgenerated <> '' WHERE "
-      "a.attnum > 0 AND NOT a.attisdropped ORDER BY tables.number, a.attnum",
+      "SELECT tables.number, a.attname, {0}, "
+      "pg_catalog.format_type(a.atttypid, a.atttypmod), a.attgenerated, "
+      "pg_catalog.pg_get_expr(d.adbin, d.adrelid), "
+      "CASE t.typtype WHEN 'd' THEN t.typtypmod ELSE a.atttypmod END, "
+      "a.attnotnull OR t.typnotnull, "
+      "(SELECT pg_catalog.array_agg(e.enumlabel ORDER BY e.enumsortorder) "
+      "FROM pg_catalog.pg_enum e WHERE e.enumtypid = {0}), "
+      "CASE WHEN t.typtype = 'd' THEN (SELECT b.typname FROM "
+      "pg_catalog.pg_type b WHERE b.oid = {0} AND b.oid >= 16384) "
+      "WHEN t.oid >= 16384 THEN t.typname END, t.typtype = 'd', "
+      "(SELECT k.number FROM pg_catalog.pg_index i, "
+      "pg_catalog.unnest(i.indkey::int2[]) WITH ORDINALITY k(attnum, number) "
+      "WHERE i.indrelid = a.attrelid AND i.indisprimary "
+      "AND k.attnum = a.attnum) "
+      "FROM tables JOIN pg_catalog.pg_attribute a "
+      "ON a.attrelid = tables.relation "
+      "JOIN pg_catalog.pg_type t ON t.oid = a.atttypid "
+      "LEFT JOIN pg_catalog.pg_attrdef d "
+      "ON d.adrelid = a.attrelid AND d.adnum = a.attnum "
+      "WHERE a.attnum > 0 AND NOT a.attisdropped "
+      "ORDER BY tables.number, a.attnum",
       BaseTypeSql("a.atttypid"));
 }
 
@@ -100,7 +115,15 @@ asio::awaitable<absl::StatusOr<std::vector<TableColumns>>> ReadColumns(
     column.schema.type_oid = static_cast<uint32_t>(rows.Unsigned(i, 2));
     column.type = rows.Text(i, 3);
     column.generated = GeneratedFrom(rows.Text(i, 4));
-    column.expression = rows.Text(i, 5);
+    const bool is_generated = column.generated != Generated::kNot;
+    (is_generated ? column.expression : column.schema.default_expression) =
+        rows.Text(i, 5);
+    column.schema.type_modifier = static_cast<int32_t>(rows.Integer(i, 6));
+    column.schema.is_not_null = rows.Bool(i, 7);
+    column.schema.enum_labels = ParseNames(rows.Text(i, 8));
+    column.schema.type_name = rows.Text(i, 9);
+    column.schema.is_domain = rows.Bool(i, 10);
+    column.schema.key_number = rows.Unsigned(i, 11);
   }
   co_return columns;
 }

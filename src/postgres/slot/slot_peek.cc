@@ -89,8 +89,8 @@ asio::awaitable<absl::Status> PeekSlot(
                                 Route::CreateAll(all));
     all_references = ReferencesOf(routes);
   }
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      BaseTypes types, co_await ReadBaseTypes(connection, outbox.tables));
+  WALPOST_CO_ASSIGN_OR_RETURN(BaseTypes types,
+                              co_await ReadBaseTypes(connection, outbox));
   types.Complete();
   TransactionAssembler assembler(all, std::move(all_references));
   assembler.SetBaseTypes(std::move(types));

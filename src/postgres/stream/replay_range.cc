@@ -51,9 +51,9 @@ asio::awaitable<absl::Status> ReplaySource::Prepare(ReplayRequest request) {
   stream.slot = copy_;
   stream.start = range_.from;
   stream.publication = options_.publication;
-  stream.messages = reads_messages_;
+  stream.messages = outbox_.messages.enabled();
   WALPOST_CO_ASSIGN_OR_RETURN(BaseTypes types,
-                              co_await ReadBaseTypes(*connection_, tables_));
+                              co_await ReadBaseTypes(*connection_, outbox_));
   types.Complete();
   status = co_await StartReplication(*connection_, std::move(stream));
   if (!status.ok()) co_return status;

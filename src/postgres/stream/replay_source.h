@@ -83,8 +83,7 @@ class ReplaySource {
 
   boost::asio::any_io_executor executor_;
   WalSourceOptions options_;
-  bool reads_messages_;
-  const std::vector<TableOptions> tables_;
+  const OutboxOptions outbox_;
   std::string copy_;  // name of the temporary slot
   WalStream stream_;
   ReplicationReader reader_;
