@@ -345,8 +345,8 @@ asio::awaitable<absl::Status> SourceSetup::RunPreflight() {
 }
 
 asio::awaitable<absl::Status> SourceSetup::StartReplication() {
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      base_types_, co_await ReadBaseTypes(*connection_, outbox_));
+  WALPOST_CO_ASSIGN_OR_RETURN(base_types_,
+                              co_await ReadBaseTypes(*connection_, outbox_));
   StreamRequest stream;
   stream.slot = options_.slot;
   stream.start = begins_;
