@@ -299,7 +299,9 @@ def test_readme(shop, kafka, directory):
         record, = wait_until(lambda: reader.read_all("outbox.event.order"),
                              "the record")
         assert record.key == b"42"
-        assert yaml.safe_load(record.value) == {"amount": 12.5}
+        assert json.loads(record.value) == {
+            "event": "OrderPlaced", "orderId": 42, "customer": "alice",
+            "cents": 1250}
         assert {name for name, _ in record.headers} == {"id",
                                                         "walpost-position"}
         text = _text("docs/verify.md", "walpost verify")
@@ -329,8 +331,8 @@ def test_quickstart(own_postgres, kafka, directory):
         env={**os.environ, "PATH": f"{directory}:{os.environ['PATH']}",
              "PGPORT": str(own_postgres.port)})
     log = (directory / "walpost.log").read_text()
-    assert "key 42, value {\"amount\": 12.50}, headers id=" in ran.stdout, (
-        ran.stdout + ran.stderr + log)
+    assert re.search(r'key 42, value \{"event": "OrderPlaced", .*\}, headers id=',
+                     ran.stdout), ran.stdout + ran.stderr + log
     assert "501 committed events" in ran.stdout and "\nclean\n" in ran.stdout, (
         ran.stdout + ran.stderr + log)
     assert log.count("streaming from slot walpost") == 2, log
