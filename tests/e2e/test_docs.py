@@ -110,7 +110,7 @@ _BLOCKS = {
     ("docs/quickstart.md", "docker run"): "needs an engine of Docker",
     ("docs/quickstart.md", "apt-get install"): "tests/packages/test_packages.py",
     ("docs/quickstart.md", "cat >walpost.yaml"): "test_quickstart",
-    ("docs/quickstart.md", "psql -c"): "test_quickstart",
+    ("docs/quickstart.md", "until psql -c"): "test_quickstart",
     ("docs/quickstart.md", "walpost run"): "test_quickstart",
     ("docs/quickstart.md", "for order"): "test_quickstart",
     ("docs/quickstart.md", "walpost verify"): "test_quickstart",
