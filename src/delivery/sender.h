@@ -255,6 +255,7 @@ class Sender final : public SinkListener {
   const std::string* DecisionToSkip(const Event& event);
   Offer SkipAsDecided(const Event& event, const std::string& decision);
   std::string DigestOf(const Event& event) const;
+  const std::string& TableOf(const Event& event) const;
   bool IsDecidedAbout(const Position& position) const {
     return decision_ && decision_->first == position;
   }

@@ -110,6 +110,7 @@ class PollingSender final : public SinkListener {
     size_t bytes;
     WallTime sent_at;
     bool is_first;  // nothing else was in flight
+    size_t source;  // Event::source
     // Why it is a dead letter; ok: it is none.
     absl::Status dead = absl::OkStatus();
   };
@@ -142,12 +143,12 @@ class PollingSender final : public SinkListener {
   // because of `dead`.
   Sent Carry(RecordSender::Outcome outcome, const Event& event,
              RowsInFlight::Row row, RowsInFlight& flight, absl::Status dead);
-  void NoteSkip(ErrorAction action, std::string_view row_id,
+  void NoteSkip(ErrorAction action, std::string_view row_id, size_t source,
                 const absl::Status& reason);
   void OnRejected(const InFlight& record, Sequence sequence,
                   const absl::Status& error);
   void ReportSetAside(ErrorAction action, std::string_view row_id,
-                      const absl::Status& reason);
+                      size_t source, const absl::Status& reason);
   void Fail(absl::Status error);
   void Hold(MonotonicTime now);
 

@@ -73,11 +73,32 @@ def test_each_alert_is_tested_and_has_its_section_in_the_runbook():
         assert -1 not in places and places == sorted(places), name
 
 
-def test_the_runbook_has_each_reason_code():
+def _index(by):
+    """The rows of an index at the head of the runbook: name, cells."""
+    section = _RUNBOOK.read_text().split(f"## Index by {by}\n")[1].split("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")]
+            for line in section.splitlines() if line.startswith("|")]
+    return rows[2:]
+
+
+def _link(alert):
+    return f"[{alert}](#{alert.lower()})"
+
+
+def test_the_index_of_the_runbook_has_each_alert():
+    assert [row[:2] for row in _index("alert")] == [
+        [_link(rule["alert"]), rule["labels"]["severity"]] for rule in rules()]
+
+
+def test_the_index_of_the_runbook_has_each_reason_code():
     codes = _reason_codes()
     assert len(codes) > 25
-    text = _RUNBOOK.read_text()
-    assert not {code for code in codes if f"`{code}`" not in text}
+    index = {code.strip("`"): section
+             for code, section in _index("reason code")}
+    assert set(index) == codes
+    sections = {_link(name): text for name, text in _sections().items()}
+    assert not [code for code, section in index.items()
+                if f"`{code}`" not in sections[section]]
 
 
 def test_promtool_parses_each_query_of_the_dashboard(directory):
