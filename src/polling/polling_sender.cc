@@ -71,10 +71,10 @@ PollingSender::Sent PollingSender::Carry(RecordSender::Outcome outcome,
         ReportSetAside(ErrorAction::kDeadLetter, row.id, event.source, dead);
       }
       flight.Add(next_, std::move(row));
-      records_.emplace(
-          next_, InFlight{&flight, outcome.record_bytes, event.commit_time,
-                          /*is_first=*/records_.empty(), event.source,
-                          std::move(dead)});
+      records_.emplace(next_, InFlight{&flight, outcome.record_bytes,
+                                       event.commit_time, outcome.label,
+                                       /*is_first=*/records_.empty(),
+                                       event.source, std::move(dead)});
       ++next_;
       bytes_ += outcome.record_bytes;
       return Sent::kSent;
@@ -149,7 +149,7 @@ PollingSender::InFlight PollingSender::Take(Sequence sequence) {
 void PollingSender::OnAcknowledged(Sequence sequence, WallTime now) {
   const InFlight record = Take(sequence);
   ++counters_.acknowledged;
-  latency_.Record(now - record.sent_at);
+  record_sender_.latencies().Record(record.label, now - record.sent_at);
   hold_ = kFirstHold;
   trouble_ = absl::OkStatus();
   const std::string& id = record.flight->Find(sequence).id;

@@ -24,8 +24,8 @@
 #include "delivery/acknowledgement_window.h"
 #include "delivery/batch_bisector.h"
 #include "delivery/delivery_counters.h"
+#include "delivery/delivery_latencies.h"
 #include "delivery/diverted_event.h"
-#include "delivery/latency_histogram.h"
 #include "delivery/record_sender.h"
 #include "delivery/record_sink.h"
 #include "outbox/event.h"
@@ -102,13 +102,16 @@ class PollingSender final : public SinkListener {
   const std::vector<uint64_t>& sent_by_source() const {
     return record_sender_.sent_by_source();
   }
-  const LatencyHistogram& latency() const { return latency_; }
+  const DeliveryLatencies& latencies() const {
+    return record_sender_.latencies();
+  }
 
  private:
   struct InFlight {
     RowsInFlight* flight;
     size_t bytes;
     WallTime sent_at;
+    LatencyLabel label;
     bool is_first;  // nothing else was in flight
     size_t source;  // Event::source
     // Why it is a dead letter; ok: it is none.
@@ -171,7 +174,6 @@ class PollingSender final : public SinkListener {
   DivertedEventListener on_diverted_;
   absl::flat_hash_map<RowKey, DeadRow> dead_;
   MonotonicTime suspected_until_{};
-  LatencyHistogram latency_;
 };
 
 }  // namespace walpost

@@ -123,6 +123,7 @@ _BLOCKS = {
         "test_kafka_deletes",
     ("docs/runbook.md", "walpost status"):
         "test_monitoring",
+    ("docs/metrics.md", "sum by (topic)"): "test_monitoring",
     ("docs/pause.md", "walpost pause -c"): "test_pause_and_resume",
     ("docs/security.md", "postgres:\n  conninfo: >-\n    host=db"):
         "test_secured_postgres",
