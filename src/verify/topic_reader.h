@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -83,6 +84,16 @@ class TopicReader {
   absl::Status ReadMessages(const std::set<std::string>& topics,
                             const TakeMessage& take);
 
+  // From now on TakeNew gets what is appended to the topics that begin with one
+  // of `prefixes`. Call it again for topics and partitions that are made
+  // meanwhile: they are read from their beginning.
+  absl::Status Follow(const std::set<std::string>& prefixes);
+  // `take` gets the records that have come, if there are any.
+  absl::Status TakeNew(const TakeMessage& take);
+  // Where a key belongs in a topic that is followed; nullopt: it is not.
+  std::optional<int32_t> PartitionOf(const std::string& topic,
+                                     std::string_view key) const;
+
   int64_t total() const { return total_; }
 
   // The partitions of those topics that exist, and where they begin now.
@@ -129,6 +140,8 @@ class TopicReader {
   TopicReaderOptions options_;
   UnreadPartitions unread_;
   int64_t total_ = 0;
+  std::map<std::string, int32_t> followed_;  // topics, and their partitions
+  bool is_following_ = false;
 };
 
 }  // namespace walpost
