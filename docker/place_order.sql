@@ -7,13 +7,14 @@
 
 begin;
 with placed as (
-  insert into orders (customer, item, cents)
-  values ('customer-' || :customer, 'tea', :cents)
+  insert into orders (customer, cents)
+  values ('customer-' || :customer, :cents)
   returning *
 )
 insert into outbox (aggregate_type, aggregate_id, type, payload)
-select 'order', customer, 'OrderPlaced',
-       json_build_object('order', id, 'item', item, 'amount', cents / 100.0)
+select 'order', id::text, 'OrderPlaced',
+       json_build_object('event', 'OrderPlaced', 'orderId', id,
+                         'customer', customer, 'cents', cents)
 from placed;
 \if :outcome = 1
 rollback;

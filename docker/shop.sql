@@ -4,7 +4,6 @@
 create table if not exists public.orders (
   id bigint generated always as identity primary key,
   customer text not null,
-  item text not null,
   cents integer not null
 );
 

@@ -33,13 +33,15 @@ _PER_SECOND = 200
 
 _PLACE_ORDER = """
 with placed as (
-  insert into orders (customer, item, cents) values (%s, %s, %s)
+  insert into orders (customer, cents) values (%s, %s)
   returning *
 )
 insert into outbox (id, aggregate_type, aggregate_id, type, payload)
-select gen_random_uuid(), 'order', customer, 'OrderPlaced', to_jsonb(placed)
+select gen_random_uuid(), 'order', customer, 'OrderPlaced',
+       json_build_object('event', 'OrderPlaced', 'orderId', id,
+                         'customer', customer, 'cents', cents)
 from placed
-returning id::text, aggregate_id, payload::text, (payload->>'id')::int
+returning id::text, aggregate_id, payload::text, (payload->>'orderId')::int
 """
 
 
@@ -96,7 +98,7 @@ def _show(cleanup, keep):
     _say(3, f"Placing {_ORDERS} orders, {_PER_SECOND} a second: the order and "
             "its event in one transaction")
     database.execute("create table orders (id int generated always as identity"
-                     ", customer text, item text, cents int)")
+                     ", customer text, cents int)")
     consumer = _Consumer(broker.bootstrap, topic, folder, cleanup)
     with contextlib.closing(database.connect()) as connection:
         connection.autocommit = False
@@ -152,7 +154,6 @@ def _place(connection, topic):
     with connection.cursor() as cursor:
         cursor.execute(_PLACE_ORDER, (
             f"customer-{random.randint(1, 20)}",
-            random.choice(("tea", "coffee", "cake")),
             random.randint(100, 9999)))
         event, key, value, order = cursor.fetchone()
     return Expected(event, topic, key.encode(), value.encode(), order)

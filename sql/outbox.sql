@@ -2,7 +2,8 @@
 -- its business rows; walpost reads the row from the WAL once that is committed.
 --
 --   insert into public.outbox (aggregate_type, aggregate_id, type, payload)
---   values ('order', '4711', 'OrderPlaced', '{"total": "44.98"}');
+--   values ('order', '42', 'OrderPlaced',
+--           '{"orderId": 42, "customer": "alice", "cents": 1250}');
 --
 -- May be run again: it changes nothing that exists. Run it as the owner of the
 -- service's schema. For a table that is cleaned by dropping days instead of by

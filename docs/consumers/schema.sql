@@ -1,6 +1,12 @@
--- The effect of the example: what each customer has ordered.
-create table if not exists customer_total (
-  customer text primary key,
-  orders bigint not null,
-  amount numeric not null
+-- The effect of the example: an invoice for each order. No key hides that an event
+-- has had its effect twice.
+create table if not exists invoice (
+  id bigint generated always as identity primary key,
+  order_id bigint not null,
+  customer text not null,
+  cents bigint not null
 );
+
+create or replace view customer_total as
+select customer, count(*) as orders, sum(cents)::bigint as cents
+from invoice group by customer;

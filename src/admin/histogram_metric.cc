@@ -1,7 +1,10 @@
 #include "admin/histogram_metric.h"
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 namespace walpost {
@@ -11,6 +14,16 @@ double InSeconds(std::chrono::microseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
+constexpr double kNoBound = std::numeric_limits<double>::infinity();
+
+// `count`: what is in this bucket alone. The last one completes the histogram.
+void AddBucket(uint64_t count, double upper_bound,
+               prometheus::ClientMetric::Histogram& histogram) {
+  histogram.sample_count += count;
+  histogram.bucket.push_back(
+      {.cumulative_count = histogram.sample_count, .upper_bound = upper_bound});
+}
+
 }  // namespace
 
 void AddHistogram(std::string name, std::string help,
@@ -18,18 +31,33 @@ void AddHistogram(std::string name, std::string help,
   page.Family(std::move(name), std::move(help),
               prometheus::MetricType::Histogram);
   prometheus::ClientMetric::Histogram& histogram = page.Sample().histogram;
-  histogram.sample_count = latency.count();
   histogram.sample_sum = InSeconds(latency.sum());
-  uint64_t cumulative = 0;
   for (size_t i = 0; i < LatencyHistogram::kBuckets; ++i) {
-    cumulative += latency.bucket(i);
-    const bool takes_the_rest = i + 1 == LatencyHistogram::kBuckets;
-    const double bound = takes_the_rest
-                             ? std::numeric_limits<double>::infinity()
-                             : InSeconds(LatencyHistogram::UpperBound(i));
-    histogram.bucket.push_back(
-        {.cumulative_count = cumulative, .upper_bound = bound});
+    AddBucket(latency.bucket(i),
+              i + 1 == LatencyHistogram::kBuckets
+                  ? kNoBound
+                  : InSeconds(LatencyHistogram::UpperBound(i)),
+              histogram);
   }
+}
+
+void AddHistograms(std::string name, std::string help, const std::string& label,
+                   const NamedLatencies& latencies, MetricsWriter& page) {
+  page.Family(std::move(name), std::move(help),
+              prometheus::MetricType::Histogram);
+  latencies.ForEach(
+      [&](std::string_view value, const NamedLatencies::Latencies& of_value) {
+        prometheus::ClientMetric& sample = page.Sample();
+        sample.label = {{label, std::string(value)}};
+        sample.histogram.sample_sum = InSeconds(of_value.sum);
+        for (size_t i = 0; i < NamedLatencies::kBuckets; ++i) {
+          AddBucket(of_value.buckets[i],
+                    i == NamedLatencies::kUpperBounds.size()
+                        ? kNoBound
+                        : InSeconds(NamedLatencies::kUpperBounds[i]),
+                    sample.histogram);
+        }
+      });
 }
 
 }  // namespace walpost

@@ -480,6 +480,14 @@ std::string MetricsPage(const RelayStatus& status, const ProcessUsage& usage,
                "Seconds from the commit of an event to its acknowledgement; "
                "with exactly-once, to the commit of its Kafka transaction.",
                status.latency, page);
+  AddHistograms("walpost_table_latency_seconds",
+                "Seconds from the commit of an event to its acknowledgement, "
+                "by table; 100 tables by name, the rest as other.",
+                "table", status.latency_by_table, page);
+  AddHistograms("walpost_topic_latency_seconds",
+                "Seconds from the commit of an event to its acknowledgement, "
+                "by topic; 100 topics by name, the rest as other.",
+                "topic", status.latency_by_topic, page);
   AddProcess(usage, page);
   return page.Finish();
 }

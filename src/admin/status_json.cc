@@ -115,6 +115,7 @@ void AddStoppage(const std::optional<BlockedEvent>& stoppage,
   std::optional<std::string> position;
   std::optional<std::string> event_id;
   std::optional<std::string> digest;
+  std::optional<std::string> table;
   if (stoppage) {
     code = ReasonCodeOf(stoppage->reason);
     if (stoppage->is_in_stream()) {
@@ -122,11 +123,13 @@ void AddStoppage(const std::optional<BlockedEvent>& stoppage,
       digest = stoppage->digest;
     }
     event_id = stoppage->event_id;
+    if (!stoppage->table.empty()) table = stoppage->table;
   }
   json.Add("stopped_reason_code", code);
   json.Add("stopped_position", position);
   json.Add("stopped_event_id", event_id);
   json.Add("stopped_event_digest", digest);
+  json.Add("stopped_table", table);
 }
 
 // On record; nulls if it is not paused.

@@ -84,8 +84,9 @@ absl::Status RangeBackfill::Health() const {
   const std::optional<BlockedEvent>& stoppage = sender_->stoppage();
   if (stoppage) {
     return absl::FailedPreconditionError(fmt::format(
-        "event {} of the commit at {} cannot be delivered: {}",
+        "event {} of the commit at {}{}{} cannot be delivered: {}",
         stoppage->event_id, stoppage->position.commit_lsn.ToString(),
+        stoppage->table.empty() ? "" : " of table ", stoppage->table,
         std::string(stoppage->reason.message())));
   }
   return options_.sink_trouble ? options_.sink_trouble() : absl::OkStatus();

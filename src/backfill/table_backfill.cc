@@ -324,6 +324,7 @@ absl::Status TableBackfill::Undeliverable(BlockedEvent stoppage) {
                               code, code)
                 : "");
   stoppage.reason = WithReasonCode(absl::InvalidArgumentError(text), code);
+  stoppage.table = name();
   blocked_event_ = std::move(stoppage);
   return blocked_event_->reason;
 }

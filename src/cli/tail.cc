@@ -112,7 +112,8 @@ class Tail final : private EventConsumer {
                                           config_.outbox.tables);
     } else if (!exists) {
       status = absl::FailedPreconditionError(fmt::format(
-          "publication {} does not exist: run walpost init -c FILE, or {}",
+          "publication {} does not exist: run walpost init -c FILE --admin "
+          "CONNINFO, or {}",
           publication,
           CreatePublicationSql(publication, config_.outbox.tables,
                                connection.server_version())));

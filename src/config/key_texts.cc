@@ -27,8 +27,9 @@ constexpr KeyText kTexts[] = {
     {"postgres.create", "", Reload::kNo,
      "make slot and publication if they are missing at the first start. The "
      "role must own the publication (or create it), because the comment of "
-     "the publication holds the birth record of the slot. With another role "
-     "`run` does not start; let the owner run `walpost init`, which makes "
+     "the publication holds the birth record of the slot "
+     "([wal.md](wal.md#the-birth-record)). With another role `run` does not "
+     "start; let the owner run `walpost init --admin CONNINFO`, which makes "
      "both"},
     {"postgres.failover", "", Reload::kNo,
      "make the slot with FAILOVER (PostgreSQL 17 or newer)"},

@@ -20,7 +20,9 @@ absl::StatusOr<std::string> LookUp(std::string_view reference,
   if (kind == "env" && !name.empty()) {
     if (auto value = environment.variable(name)) return *value;
     return absl::InvalidArgumentError(
-        fmt::format("environment variable {} is not set", name));
+        fmt::format("environment variable {} is not set: export it for "
+                    "every command that connects",
+                    name));
   }
   if (kind == "file" && !name.empty()) {
     absl::StatusOr<std::string> content = environment.file(name);

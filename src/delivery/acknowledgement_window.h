@@ -24,6 +24,7 @@
 
 #include "base/time.h"
 #include "base/xid.h"
+#include "delivery/delivery_latencies.h"
 #include "delivery/error_actions.h"
 #include "outbox/event.h"
 
@@ -47,6 +48,7 @@ struct InFlightRecord {
   // The sink reports kSent, Parking the others: parked events and dead letters.
   enum class Kind : uint8_t { kSent, kParked, kStoredLetter };
   Kind kind = Kind::kSent;
+  LatencyLabel label{};  // of what was sent
 
   EventIdentity identity() const { return {position, xid, commit_time}; }
   bool is_record() const { return kind == Kind::kSent; }

@@ -16,6 +16,8 @@ struct BlockedEvent {
   std::string key = {};  // aggregate_id; empty: it has none
   // outbox/event_digest.h; empty unless it is in the stream.
   std::string digest = {};
+  // schema.table of the outbox; empty: it is a logical message.
+  std::string table = {};
   // Its dead letter cannot be delivered, either.
   bool is_of_dead_letter = false;
 

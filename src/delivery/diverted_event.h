@@ -24,6 +24,8 @@ struct DivertedEvent {
   Position position;
   std::string event_id;  // empty: not known
   absl::Status reason;   // with its reason code
+  // schema.table of the outbox; empty: it is a logical message.
+  std::string table = {};
 };
 
 // Called at once; again if the event is repeated before it is confirmed.

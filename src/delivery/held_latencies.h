@@ -1,16 +1,17 @@
 // HeldLatencies: commit times of events that the brokers have, and consumers do
 // not see yet, because their Kafka transaction is open.
 //
-// Events of one transaction in Postgres have one commit time, so a run of them
-// is one entry. Pure; a value.
+// Events of one transaction in Postgres have one commit time, so those of one
+// label are one entry, or few. Pure; a value.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "base/time.h"
-#include "delivery/latency_histogram.h"
+#include "delivery/delivery_latencies.h"
 
 namespace walpost {
 
@@ -18,19 +19,30 @@ class HeldLatencies {
  public:
   // About 1.5 MiB. Beyond it, an event counts as one of the last run.
   static constexpr size_t kMaxRuns = 100'000;
+  // So many topics of a transaction in Postgres may take turns.
+  static constexpr size_t kMaxLookedAt = 8;
 
-  void Add(WallTime commit_time) {
-    const bool is_full = runs_.size() == kMaxRuns;
-    if (!runs_.empty() && (is_full || runs_.back().at == commit_time)) {
+  void Add(WallTime commit_time, LatencyLabel label) {
+    const size_t last = runs_.size() - std::min(runs_.size(), kMaxLookedAt);
+    for (size_t i = runs_.size(); i > last; --i) {
+      Run& run = runs_[i - 1];
+      if (run.at != commit_time) break;
+      if (run.label != label) continue;
+      ++run.events;
+      return;
+    }
+    if (runs_.size() == kMaxRuns) {
       ++runs_.back().events;
     } else {
-      runs_.push_back({commit_time, 1});
+      runs_.push_back({commit_time, 1, label});
     }
   }
 
   // They are visible now.
-  void Record(WallTime now, LatencyHistogram& histogram) {
-    for (const Run& run : runs_) histogram.Record(now - run.at, run.events);
+  void Record(WallTime now, DeliveryLatencies& latencies) {
+    for (const Run& run : runs_) {
+      latencies.Record(run.label, now - run.at, run.events);
+    }
     runs_.clear();
   }
 
@@ -40,7 +52,8 @@ class HeldLatencies {
  private:
   struct Run {
     WallTime at;
-    uint64_t events;
+    uint32_t events;
+    LatencyLabel label;
   };
   std::vector<Run> runs_;
 };

@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "delivery/delivery_counters.h"
+#include "delivery/delivery_latencies.h"
 #include "delivery/record_sink.h"
 #include "delivery/send_outcome.h"
 #include "outbox/event.h"
@@ -33,6 +34,7 @@ class RecordSender {
     SendOutcome verdict = SendOutcome::kRefuse;
     absl::Status reason;      // why it was not sent
     size_t record_bytes = 0;  // of the record sent
+    LatencyLabel label;       // likewise
   };
 
   // `counters` are its owner's.
@@ -41,7 +43,8 @@ class RecordSender {
       : builder_(std::move(builder)),
         ordering_(ordering),
         counters_(counters),
-        sent_by_source_(builder_->routes().size()) {}
+        sent_by_source_(builder_->routes().size()),
+        latencies_(builder_->routes()) {}
   RecordSender(const RecordSender&) = delete;
   RecordSender& operator=(const RecordSender&) = delete;
 
@@ -56,6 +59,10 @@ class RecordSender {
   const std::vector<uint64_t>& sent_by_source() const {
     return sent_by_source_;
   }
+  // Its owner, which knows when a record is acknowledged, records them by the
+  // label of the outcome.
+  DeliveryLatencies& latencies() { return latencies_; }
+  const DeliveryLatencies& latencies() const { return latencies_; }
 
   // Requires a sink. If the verdict is kSent, the sink will report `sequence`.
   Outcome Send(const Event& event, Sequence sequence);
@@ -67,12 +74,14 @@ class RecordSender {
   Outcome Judge(absl::Status reason) const;
 
  private:
-  Outcome Produce(const absl::StatusOr<Record>& record, Sequence sequence);
+  Outcome Produce(const absl::StatusOr<Record>& record, size_t source,
+                  Sequence sequence);
 
   std::unique_ptr<RecordBuilder> builder_;
   const Ordering ordering_;
   DeliveryCounters& counters_;
   std::vector<uint64_t> sent_by_source_;
+  DeliveryLatencies latencies_;
   RecordSink* sink_ = nullptr;
   uint32_t timeline_ = 0;
 };

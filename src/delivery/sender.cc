@@ -62,7 +62,7 @@ void Sender::BeginSequence(const Position& first) {
 }
 
 void Sender::OnCommitted(WallTime now) {
-  held_latencies_.Record(now, latency_);
+  held_latencies_.Record(now, record_sender_.latencies());
   counters_ += std::exchange(uncommitted_, DeliveryCounters());
   uncommitted_records_ = 0;
   ForgetDead();
@@ -179,7 +179,7 @@ bool Sender::PassOver(const Event& event) {
 // The event needs no record; in the window, a further repeat finds it.
 void Sender::AddSettled(const Event& event) {
   const Sequence sequence = window_.next_sequence();
-  PutInWindow(event, 0, kNoErrorClass);
+  PutInWindow(event, 0, kNoErrorClass, Kind::kSent);
   window_.Acknowledge(sequence);
 }
 
@@ -188,7 +188,8 @@ Sender::Offer Sender::Carry(const Event& event, RecordSender::Outcome outcome,
   switch (outcome.verdict) {
     case SendOutcome::kSent:
       if (TriesAlone()) trial_ = {event.position, window_.next_sequence()};
-      PutInWindow(event, outcome.record_bytes, error_class);
+      PutInWindow(event, outcome.record_bytes, error_class, Kind::kSent,
+                  outcome.label);
       ++uncommitted_records_;
       return Offer::kAccepted;
     case SendOutcome::kBackpressure:
@@ -208,9 +209,9 @@ Sender::Offer Sender::Carry(const Event& event, RecordSender::Outcome outcome,
 }
 
 void Sender::PutInWindow(const Event& event, size_t bytes, uint8_t error_class,
-                         Kind kind) {
-  window_.Add(
-      {event.position, event.commit_time, bytes, event.xid, error_class, kind});
+                         Kind kind, LatencyLabel label) {
+  window_.Add({event.position, event.commit_time, bytes, event.xid, error_class,
+               kind, label});
   if (window_.HasCapacity() || !record_sender_.has_sink()) return;
   window_.SpreadOver(record_sender_.sink()->partitions());
 }
@@ -223,9 +224,10 @@ void Sender::OnAcknowledged(Sequence sequence, WallTime now) {
   if (record->is_record()) {
     ++counters_.acknowledged;
     if (awaits_commits_) {
-      held_latencies_.Add(record->commit_time);
+      held_latencies_.Add(record->commit_time, record->label);
     } else {
-      latency_.Record(now - record->commit_time);
+      record_sender_.latencies().Record(record->label,
+                                        now - record->commit_time);
     }
   }
   OnCapacity();

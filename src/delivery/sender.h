@@ -31,12 +31,12 @@
 #include "delivery/batch_bisector.h"
 #include "delivery/blocked_event.h"
 #include "delivery/delivery_counters.h"
+#include "delivery/delivery_latencies.h"
 #include "delivery/diverted_event.h"
 #include "delivery/duplicate_filter.h"
 #include "delivery/error_actions.h"
 #include "delivery/event_consumer.h"
 #include "delivery/held_latencies.h"
-#include "delivery/latency_histogram.h"
 #include "delivery/parking.h"
 #include "delivery/record_sender.h"
 #include "delivery/record_sink.h"
@@ -220,7 +220,9 @@ class Sender final : public SinkListener {
     return record_sender_.sent_by_source();
   }
   // From commit to acknowledgement.
-  const LatencyHistogram& latency() const { return latency_; }
+  const DeliveryLatencies& latencies() const {
+    return record_sender_.latencies();
+  }
 
  private:
   bool IsSuspect(const Event& event);
@@ -255,6 +257,7 @@ class Sender final : public SinkListener {
   const std::string* DecisionToSkip(const Event& event);
   Offer SkipAsDecided(const Event& event, const std::string& decision);
   std::string DigestOf(const Event& event) const;
+  const std::string& TableOf(const Event& event) const;
   bool IsDecidedAbout(const Position& position) const {
     return decision_ && decision_->first == position;
   }
@@ -274,7 +277,7 @@ class Sender final : public SinkListener {
                       const absl::Status& reason);
   using Kind = InFlightRecord::Kind;
   void PutInWindow(const Event& event, size_t bytes, uint8_t error_class,
-                   Kind kind = Kind::kSent);
+                   Kind kind, LatencyLabel label = {});
   void CountSetAside(const InFlightRecord& record);
   void CountUnreportedLetter(const Position& position);
   // Counters of what is not durable before the commit.
@@ -328,7 +331,6 @@ class Sender final : public SinkListener {
   std::optional<Position> stood_at_;  // when it was rewound
   std::optional<Position> isolating_;
 
-  LatencyHistogram latency_;
   bool awaits_commits_ = false;
   bool commits_whole_ = false;
   uint64_t uncommitted_records_ = 0;

@@ -101,6 +101,10 @@ std::string Sender::DigestOf(const Event& event) const {
   return EventDigest(builder().routes()[event.source].source(), event);
 }
 
+const std::string& Sender::TableOf(const Event& event) const {
+  return builder().routes()[event.source].table();
+}
+
 // nullptr: nobody has decided to leave it out.
 const std::string* Sender::DecisionToSkip(const Event& event) {
   if (!skips_.MayHave(event.position)) return nullptr;
@@ -162,14 +166,15 @@ Sender::Offer Sender::LeaveOut(const Event& event) {
 void Sender::ReportSetAside(ErrorAction action, const Event& event,
                             const absl::Status& reason) {
   if (!on_diverted_) return;
-  on_diverted_(
-      {action, event.position, IdForMessages(event.id.value_or("")), reason});
+  on_diverted_({action, event.position, IdForMessages(event.id.value_or("")),
+                reason, TableOf(event)});
 }
 
 Sender::Offer Sender::Stop(const Event& event, absl::Status reason) {
   blocked_event_ = BlockedEvent{
-      event.position, IdForMessages(event.id.value_or("")), std::move(reason),
-      IdForMessages(event.aggregate_id.value_or("")), DigestOf(event)};
+      event.position,    IdForMessages(event.id.value_or("")),
+      std::move(reason), IdForMessages(event.aggregate_id.value_or("")),
+      DigestOf(event),   TableOf(event)};
   stopped_before_.reset();
   return Offer::kBackpressure;
 }

@@ -10,15 +10,17 @@
 namespace walpost {
 namespace {
 
-// " (id 7, key order-1)"
+// " of table public.outbox (id 7, key order-1)"
 std::string NamesOf(const BlockedEvent& stoppage) {
+  const std::string table =
+      stoppage.table.empty() ? "" : " of table " + stoppage.table;
   std::string names;
   for (const auto& [name, value] :
        {std::pair("id", &stoppage.event_id), std::pair("key", &stoppage.key)}) {
     if (value->empty()) continue;
     names += fmt::format("{}{} {}", names.empty() ? " (" : ", ", name, *value);
   }
-  return names.empty() ? "" : names + ")";
+  return table + (names.empty() ? "" : names + ")");
 }
 
 std::string RemedyOf(const BlockedEvent& stoppage) {

@@ -19,6 +19,7 @@
 #include "delivery/delivery_counters.h"
 #include "delivery/latency_histogram.h"
 #include "delivery/named_counts.h"
+#include "delivery/named_latencies.h"
 #include "health/parking_report.h"
 #include "health/polled_table_report.h"
 #include "health/retention_report.h"
@@ -119,7 +120,10 @@ struct RelayStatus {
   DeliveryCounters counters;
   NamedCounts records_by_table;  // handed to the producer
   NamedCounts records_by_topic;  // acknowledged
-  LatencyHistogram latency;      // from commit to acknowledgement
+  // From commit to acknowledgement.
+  LatencyHistogram latency;
+  NamedLatencies latency_by_table;
+  NamedLatencies latency_by_topic;
   // With delivery.guarantee: exactly_once.
   std::optional<TransactionReport> transactions;
   uint64_t reconnects = 0;  // to Postgres, after the first connect

@@ -83,7 +83,8 @@ asio::awaitable<absl::Status> PollingCheck::CheckColumns() {
       SqlstateOf(schema.status()).empty()) {
     Add(Severity::kError, FindingId(kFindingTableMissing), "does not exist",
         options_.pattern.empty()
-            ? "correct outbox.tables, or run walpost init -c FILE"
+            ? "correct outbox.tables, or run walpost init -c FILE --admin "
+              "CONNINFO"
             : "if it was dropped on purpose, restart walpost");
     co_return absl::OkStatus();
   }

@@ -30,7 +30,7 @@ PollingSender::Sent PollingSender::Send(const Event& event,
   if (outcome.verdict == SendOutcome::kRefuse) {
     const ErrorAction action = error_actions_.For(outcome.reason);
     if (LeavesOut(action)) {
-      NoteSkip(action, row.id, outcome.reason);
+      NoteSkip(action, row.id, event.source, outcome.reason);
       batch_bisector_.Clear(row.id);
       dead_.erase(RowKey(&flight, row.id));
       flight.Divert(std::move(row), std::move(outcome.reason));
@@ -68,12 +68,13 @@ PollingSender::Sent PollingSender::Carry(RecordSender::Outcome outcome,
   switch (outcome.verdict) {
     case SendOutcome::kSent:
       if (!dead.ok()) {
-        ReportSetAside(ErrorAction::kDeadLetter, row.id, dead);
+        ReportSetAside(ErrorAction::kDeadLetter, row.id, event.source, dead);
       }
       flight.Add(next_, std::move(row));
-      records_.emplace(
-          next_, InFlight{&flight, outcome.record_bytes, event.commit_time,
-                          /*is_first=*/records_.empty(), std::move(dead)});
+      records_.emplace(next_, InFlight{&flight, outcome.record_bytes,
+                                       event.commit_time, outcome.label,
+                                       /*is_first=*/records_.empty(),
+                                       event.source, std::move(dead)});
       ++next_;
       bytes_ += outcome.record_bytes;
       return Sent::kSent;
@@ -96,15 +97,16 @@ PollingSender::Sent PollingSender::Carry(RecordSender::Outcome outcome,
 }
 
 void PollingSender::NoteSkip(ErrorAction action, std::string_view row_id,
-                             const absl::Status& reason) {
+                             size_t source, const absl::Status& reason) {
   ++counters_.skipped[ErrorClassOf(reason)];
-  ReportSetAside(action, row_id, reason);
+  ReportSetAside(action, row_id, source, reason);
 }
 
 void PollingSender::ReportSetAside(ErrorAction action, std::string_view row_id,
-                                   const absl::Status& reason) {
+                                   size_t source, const absl::Status& reason) {
   if (!on_diverted_) return;
-  on_diverted_({action, Position(), IdForMessages(row_id), reason});
+  on_diverted_({action, Position(), IdForMessages(row_id), reason,
+                record_sender_.builder().routes()[source].table()});
 }
 
 // A topic that the brokers do not know yet is not the fault of a row.
@@ -147,7 +149,7 @@ PollingSender::InFlight PollingSender::Take(Sequence sequence) {
 void PollingSender::OnAcknowledged(Sequence sequence, WallTime now) {
   const InFlight record = Take(sequence);
   ++counters_.acknowledged;
-  latency_.Record(now - record.sent_at);
+  record_sender_.latencies().Record(record.label, now - record.sent_at);
   hold_ = kFirstHold;
   trouble_ = absl::OkStatus();
   const std::string& id = record.flight->Find(sequence).id;
@@ -195,7 +197,7 @@ void PollingSender::OnRejected(const InFlight& record, Sequence sequence,
   }
   const ErrorAction action = error_actions_.For(error);
   if (LeavesOut(action)) {
-    NoteSkip(action, row.id, error);
+    NoteSkip(action, row.id, record.source, error);
     return record.flight->OnSetAside(sequence, error);
   }
   if (action == ErrorAction::kDeadLetter) {

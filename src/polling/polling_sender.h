@@ -24,8 +24,8 @@
 #include "delivery/acknowledgement_window.h"
 #include "delivery/batch_bisector.h"
 #include "delivery/delivery_counters.h"
+#include "delivery/delivery_latencies.h"
 #include "delivery/diverted_event.h"
-#include "delivery/latency_histogram.h"
 #include "delivery/record_sender.h"
 #include "delivery/record_sink.h"
 #include "outbox/event.h"
@@ -102,14 +102,18 @@ class PollingSender final : public SinkListener {
   const std::vector<uint64_t>& sent_by_source() const {
     return record_sender_.sent_by_source();
   }
-  const LatencyHistogram& latency() const { return latency_; }
+  const DeliveryLatencies& latencies() const {
+    return record_sender_.latencies();
+  }
 
  private:
   struct InFlight {
     RowsInFlight* flight;
     size_t bytes;
     WallTime sent_at;
+    LatencyLabel label;
     bool is_first;  // nothing else was in flight
+    size_t source;  // Event::source
     // Why it is a dead letter; ok: it is none.
     absl::Status dead = absl::OkStatus();
   };
@@ -142,12 +146,12 @@ class PollingSender final : public SinkListener {
   // because of `dead`.
   Sent Carry(RecordSender::Outcome outcome, const Event& event,
              RowsInFlight::Row row, RowsInFlight& flight, absl::Status dead);
-  void NoteSkip(ErrorAction action, std::string_view row_id,
+  void NoteSkip(ErrorAction action, std::string_view row_id, size_t source,
                 const absl::Status& reason);
   void OnRejected(const InFlight& record, Sequence sequence,
                   const absl::Status& error);
   void ReportSetAside(ErrorAction action, std::string_view row_id,
-                      const absl::Status& reason);
+                      size_t source, const absl::Status& reason);
   void Fail(absl::Status error);
   void Hold(MonotonicTime now);
 
@@ -170,7 +174,6 @@ class PollingSender final : public SinkListener {
   DivertedEventListener on_diverted_;
   absl::flat_hash_map<RowKey, DeadRow> dead_;
   MonotonicTime suspected_until_{};
-  LatencyHistogram latency_;
 };
 
 }  // namespace walpost

@@ -116,7 +116,7 @@ asio::awaitable<absl::Status> SentWait::RequireProof() {
     if (proof_.UnprovenReason(i).empty()) continue;
     co_return absl::FailedPreconditionError(fmt::format(
         "it is not on record since when slot {} sends the rows of {}: run "
-        "walpost init -c FILE as the owner of publication {}",
+        "walpost init -c FILE --admin CONNINFO as the owner of publication {}",
         options_.postgres.slot, options_.tables[i].name,
         options_.postgres.publication));
   }

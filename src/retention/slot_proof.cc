@@ -98,8 +98,8 @@ std::string SlotProof::UnprovenReason(size_t table) const {
   if (!proof_.is_complete()) {
     return fmt::format(
         "it is not on record since when slot {} sends rows: run walpost init "
-        "-c FILE as the owner of publication {}; rows from before then need "
-        "walpost prune -c FILE --assume-sent-before",
+        "-c FILE --admin CONNINFO as the owner of publication {}; rows from "
+        "before then need walpost prune -c FILE --assume-sent-before",
         postgres_.slot, postgres_.publication);
   }
   return fmt::format(

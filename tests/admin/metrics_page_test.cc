@@ -280,6 +280,23 @@ TEST(MetricsPageTest, CountsLatenciesUpToEachBound) {
                             name + "_sum 600.00021"}));
 }
 
+TEST(MetricsPageTest, CountsLatenciesByTableAndByTopic) {
+  const std::string table = "walpost_table_latency_seconds";
+  const std::string topic = "walpost_topic_latency_seconds";
+  EXPECT_THAT(
+      Samples(SomePage()),
+      IsSupersetOf({table + "_bucket{table=\"public.outbox\",le=\"0.25\"} 0",
+                    table + "_bucket{table=\"public.outbox\",le=\"1\"} 5",
+                    table + "_sum{table=\"public.outbox\"} 3.5",
+                    topic + "_bucket{topic=\"orders\",le=\"0.01\"} 0",
+                    topic + "_bucket{topic=\"orders\",le=\"0.05\"} 2",
+                    topic + "_bucket{topic=\"orders\",le=\"30\"} 2",
+                    topic + "_bucket{topic=\"orders\",le=\"+Inf\"} 3",
+                    topic + "_count{topic=\"orders\"} 3",
+                    topic + "_sum{topic=\"orders\"} 60.04",
+                    topic + "_count{topic=\"refunds\"} 0"}));
+}
+
 // What `promtool check metrics` asks of a page, in short.
 TEST(MetricsPageTest, EveryLineParses) {
   const std::regex help_line("# HELP ([a-z_]+) (.*[.])");

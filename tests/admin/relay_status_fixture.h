@@ -63,6 +63,13 @@ inline RelayStatus SomeStatus() {
   status.latency.Record(std::chrono::microseconds(90));
   status.latency.Record(std::chrono::microseconds(120));
   status.latency.Record(std::chrono::minutes(10));
+  NamedLatencies& by_table = status.latency_by_table;
+  by_table.Record(by_table.IndexOf("public.outbox"),
+                  std::chrono::milliseconds(700), 5);
+  NamedLatencies& by_topic = status.latency_by_topic;
+  by_topic.Record(by_topic.IndexOf("orders"), std::chrono::milliseconds(20), 2);
+  by_topic.Record(by_topic.IndexOf("orders"), std::chrono::minutes(1));
+  by_topic.IndexOf("refunds");
   status.reconnects = 6;
   status.skipped.unknown_messages = 7;
   status.skipped.rows_of_other_tables = 8;

@@ -37,6 +37,7 @@ TEST(StatusJsonTest, ShowsEverything) {
   "stopped_position": null,
   "stopped_event_id": null,
   "stopped_event_digest": null,
+  "stopped_table": null,
   "paused": false,
   "paused_by": null,
   "paused_at": null,
@@ -152,10 +153,13 @@ TEST(StatusJsonTest, P8NamesTheEventThatNothingPasses) {
   status.stoppage = BlockedEvent{{Lsn(0x16'B374'D948), 7},
                                  "id-1",
                                  Undeliverable(kReasonTopicIllegal, "x")};
+  status.stoppage->table = "shop.outbox";
   EXPECT_THAT(JsonOf(status),
               HasSubstr(R"(  "stopped_reason_code": "topic_illegal",
   "stopped_position": "16/B374D948/7",
   "stopped_event_id": "id-1",
+  "stopped_event_digest": "",
+  "stopped_table": "shop.outbox",
 )"));
 }
 

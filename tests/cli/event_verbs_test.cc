@@ -74,8 +74,9 @@ TEST_F(TailTest, APublicationIsNeeded) {
   server_.Answer(kExists, {});
   const Outcome ended = Run("tail --count 1");
   EXPECT_EQ(ended.exit_code, kExitPostgres);
-  EXPECT_THAT(ended.err, HasSubstr("publication outbox does not exist: run "
-                                   "walpost init -c FILE, or CREATE"));
+  EXPECT_THAT(ended.err,
+              HasSubstr("publication outbox does not exist: run "
+                        "walpost init -c FILE --admin CONNINFO, or CREATE"));
   EXPECT_THAT(server_.StatementsWith(kMade), IsEmpty());
   Set("postgres.create", "true");
   server_.Stream(Frames({"order"}));

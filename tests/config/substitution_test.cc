@@ -102,8 +102,12 @@ TEST(SubstitutionTest, DollarsAndBracesAloneMeanThemselves) {
 
 TEST(SubstitutionTest, NamesWhatItCannotReplace) {
   const Row rows[] = {
-      {"${env:NONE}", "environment variable NONE is not set"},
-      {"x${env:USER}${env:NONE}", "environment variable NONE is not set"},
+      {"${env:NONE}",
+       "environment variable NONE is not set: export it for every command that "
+       "connects"},
+      {"x${env:USER}${env:NONE}",
+       "environment variable NONE is not set: export it for every command that "
+       "connects"},
       {"${file:/none}", "file /none cannot be read: No such file or directory"},
       {"${env:}", "'${env:}' is neither ${env:NAME} nor ${file:PATH}"},
       {"${file:}", "'${file:}' is neither ${env:NAME} nor ${file:PATH}"},

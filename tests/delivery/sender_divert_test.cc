@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/reason_code.h"
@@ -54,6 +57,17 @@ class SenderSetAsideTest : public SenderFixture {
     return topics;
   }
 
+  // Number and milliseconds.
+  using Sums = std::map<std::string, std::pair<uint64_t, int64_t>>;
+  Sums LatencyByTopic() const {
+    Sums sums;
+    sender_.latencies().by_topic().ForEach(
+        [&sums](std::string_view topic, const NamedLatencies::Latencies& some) {
+          sums[std::string(topic)] = {some.count(), some.sum.count() / 1'000};
+        });
+    return sums;
+  }
+
   static std::vector<uint64_t> Counts(uint64_t of_table) {
     return {of_table, 0};  // and of the logical messages
   }
@@ -89,6 +103,32 @@ TEST_F(SenderSetAsideTest, CountsRecordsByTheirSourceWithoutDeadLetters) {
   sink_.AnswerWith(absl::ResourceExhaustedError("full"));
   OfferEvent(At(4));
   EXPECT_EQ(sender_.sent_by_source(), Counts(2));
+}
+
+TEST_F(SenderSetAsideTest, LatenciesCountForTheTopicOfTheRecord) {
+  OfferEvent(At(1));
+  OfferEvent(At(2), "refund");
+  OfferEvent(At(3), "a b");
+  OfferEvent(At(4));
+  sender_.OnAcknowledged(3, WallTime(std::chrono::milliseconds(5)));
+  sender_.OnAcknowledged(1, WallTime(std::chrono::milliseconds(7)));
+  sender_.OnAcknowledged(2, WallTime(std::chrono::milliseconds(9)));
+  EXPECT_EQ(
+      LatencyByTopic(),
+      (Sums{{"t.order", {1, 5}}, {"t.refund", {1, 7}}, {"dead", {1, 9}}}));
+  EXPECT_EQ(sender_.latencies().all().sum(), std::chrono::milliseconds(21));
+}
+
+TEST_F(SenderSetAsideTest, LatenciesEndWithTheCommitIfThereAreTransactions) {
+  sender_.AwaitCommits();
+  OfferEvent(At(1));
+  OfferEvent(At(2), "refund");
+  AcknowledgeAll(sink_);
+  EXPECT_EQ(LatencyByTopic(),
+            (Sums{{"t.order", {0, 0}}, {"t.refund", {0, 0}}}));
+  sender_.OnCommitted(WallTime(std::chrono::milliseconds(40)));
+  EXPECT_EQ(LatencyByTopic(),
+            (Sums{{"t.order", {1, 40}}, {"t.refund", {1, 40}}}));
 }
 
 TEST_F(SenderSetAsideTest, ADeadLetterTakesTheEventsPlace) {

@@ -154,8 +154,8 @@ TEST_F(WalProgressTest, CountsWhatItDoes) {
 TEST_F(WalProgressTest, MeasuresFromCommitToAcknowledgement) {
   OfferEvent(At(100), "a");
   Acknowledge(0);
-  EXPECT_EQ(sender_.latency().count(), 1u);
-  EXPECT_EQ(sender_.latency().sum(), std::chrono::milliseconds(3));
+  EXPECT_EQ(sender_.latencies().all().count(), 1u);
+  EXPECT_EQ(sender_.latencies().all().sum(), std::chrono::milliseconds(3));
 }
 
 // ---- A stream that begins again.

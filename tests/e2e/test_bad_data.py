@@ -58,6 +58,8 @@ def test_p8_row_that_cannot_be_delivered(walpost, database, kafka, outbox,
     status = json.loads(relay.get("/status")[1])
     assert status["stopped_reason_code"] == code
     assert status["stopped_event_id"] == bad_id
+    assert status["stopped_table"] == "public.outbox"
+    assert " of table public.outbox " in reason
     assert _POSITION.search(status["stopped_position"])
     assert f'walpost_stopped{{reason_code="{code}"}} 1' in (
         relay.get("/metrics")[1])

@@ -1,7 +1,7 @@
 """docs/consume.md: each example has its effects once, though walpost and the
 consumers are killed and events come again. The one in Python: test_consumer.py."""
 
-import os
+import json
 import subprocess
 import time
 
@@ -9,25 +9,25 @@ import confluent_kafka
 import psycopg2
 import pytest
 
-from harness import KafkaReader, run_sql_file, wait_until
-from harness.pages import blocks, excerpts
-from harness.paths import REPOSITORY, fetched_clients, kafka_jars
+from harness import KafkaReader, wait_until
+from harness.examples import (
+    CONSUMERS, PRODUCERS, SQL_PRODUCER, check_page, create_billing, environment,
+    totals)
+from harness.paths import REPOSITORY, fetched_clients
 from harness.process import Process
-
-_FOLDER = REPOSITORY / "docs" / "consumers"
 
 
 def _java(directory, how):
-    path = f"{kafka_jars()}/*:{fetched_clients('jdbc')}/*:{directory}"
+    path = f"{fetched_clients('kafka-clients')}/*:{directory}"
     subprocess.run(["javac", "-cp", path, "-d", directory,
-                    _FOLDER / "java" / "Consumer.java"], check=True, timeout=120)
+                    CONSUMERS / "java" / "Consumer.java"], check=True, timeout=120)
     return lambda *words: [
         "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", path,
         "Consumer", *words, how]
 
 
 def _spring(directory):
-    source = _FOLDER / "spring" / "src" / "main"
+    source = CONSUMERS / "spring" / "src" / "main"
     path = (f"{fetched_clients('spring-kafka')}/*:{source / 'resources'}:"
             f"{directory}")
     subprocess.run(["javac", "-parameters", "-cp", path, "-d", directory,
@@ -40,7 +40,7 @@ def _spring(directory):
 
 
 def _go(directory):
-    subprocess.run(["go", "build", "-C", _FOLDER / "go", "-o",
+    subprocess.run(["go", "build", "-C", CONSUMERS / "go", "-o",
                     directory / "consumer"], check=True, timeout=300)
     return lambda *words: [directory / "consumer", *words]
 
@@ -48,9 +48,9 @@ def _go(directory):
 def _node(directory):
     # Node looks for modules beside the file.
     file = directory / "consumer.js"
-    file.write_text((_FOLDER / "node" / "consumer.js").read_text())
+    file.write_text((CONSUMERS / "node" / "consumer.js").read_text())
     (directory / "node_modules").symlink_to(
-        fetched_clients("node") / "node_modules")
+        fetched_clients("kafkajs") / "node_modules")
     return lambda *words: ["node", file, *words]
 
 
@@ -65,20 +65,13 @@ _LONG = {"java by position", "spring", "go", "node"}
 
 
 def test_the_page_shows_what_the_programs_have():
-    shown = [block.text for block in blocks()
-             if block.page == "docs/consume.md" and
-             not block.text.startswith("scripts/test --long")]
-    assert len(shown) > 6
-    assert sorted(shown) == sorted(excerpts("docs/consumers"))
+    check_page("docs/consume.md", "docs/consumers")
 
 
 @pytest.fixture
 def billing(postgres):
     """The consumer's own database."""
-    fresh = postgres.create_database()
-    run_sql_file(fresh, "processed_events.sql")
-    for name in ("schema.sql", "positions.sql"):
-        fresh.execute((_FOLDER / name).read_text())
+    fresh = create_billing(postgres)
     yield fresh
     fresh.drop()
 
@@ -88,14 +81,11 @@ def consume(billing, kafka, directory, topics):
     """Starts a consumer with such a command; all are of one group."""
     group = topics + "billing"
     made = []
-    where = dict(word.split("=") for word in billing.conninfo().split())
-    environment = {**os.environ, "PGHOST": where["host"],
-                   "PGPORT": where["port"], "PGDATABASE": where["dbname"],
-                   "PGUSER": where["user"]}
 
     def start(command, topic):
         made.append(Process(command(group, kafka.bootstrap, topic),
-                            directory / "consumer.log", env=environment))
+                            directory / "consumer.log",
+                            env=environment(billing)))
         made[-1].group = group
         return made[-1]
 
@@ -111,8 +101,21 @@ def _write(database, times):
     for number in range(times):
         database.execute(
             "insert into outbox (aggregate_type, aggregate_id, payload) select "
-            "'order', 'customer-' || n %% 7, jsonb_build_object('amount', "
-            "n * %s + 0.25) from generate_series(1, 20) n", (number,))
+            "'order', n, json_build_object('event', 'OrderPlaced', 'orderId', "
+            "n, 'customer', 'customer-' || n %% 7, 'cents', n * %s + 25) "
+            "from generate_series(1, 20) n", (number,))
+
+
+def _place_an_order(database):
+    """As docs/produce.md does: OrderPlaced, and two events of other types."""
+    database.execute((PRODUCERS / "schema.sql").read_text())
+    subprocess.run(SQL_PRODUCER, env=environment(database), check=True,
+                   timeout=60)
+
+
+def _placed(cents):
+    return json.dumps({"event": "OrderPlaced", "orderId": 1,
+                       "customer": "customer-1", "cents": cents})
 
 
 def _abort_a_transaction(kafka, topic):
@@ -143,15 +146,11 @@ def _has_committed(kafka, group, records):
                for found in committed)
 
 
-def _totals(billing):
-    return {row[0]: row[1:] for row in billing.execute(
-        "select customer, orders, amount from customer_total")}
-
-
 def _ordered(database):
     return {row[0]: row[1:] for row in database.execute(
-        "select aggregate_id, count(*), sum((payload->>'amount')::numeric) "
-        "from outbox where payload is not null group by 1")}
+        "select payload->>'customer', count(*), "
+        "sum((payload->>'cents')::bigint)::bigint from outbox "
+        "where payload->>'event' = 'OrderPlaced' group by 1")}
 
 
 @pytest.mark.parametrize("name", [
@@ -167,11 +166,12 @@ def test_p5_the_effects_of_an_example_happen_once(
     topic = topics + "order"
     reader = KafkaReader(kafka.bootstrap)
     _write(database, 20)
-    outbox.insert("order", "customer-1", None)  # a tombstone
+    _place_an_order(database)
+    outbox.insert("order", "1", None)  # a tombstone
     wait_until(lambda: topic in reader.topics(topic), "the topic")
     _abort_a_transaction(kafka, topic)
     consumers = [consume(command, topic) for _ in range(2)]
-    wait_until(lambda: _totals(billing), "the consumers to be at work", 120)
+    wait_until(lambda: totals(billing), "the consumers to be at work", 120)
     relay.kill()
     for consumer in consumers:
         assert consumer.running(), consumer.log()
@@ -192,9 +192,9 @@ def test_p5_the_effects_of_an_example_happen_once(
                lambda: f"the consumer to get to the end\n{last.log()}", 120,
                pause=0.5)
     last.end()
-    assert _totals(billing) == _ordered(database)
-    assert len({record.id for record in records}) == 501
-    assert len(records) >= 2 * 501
+    assert totals(billing) == _ordered(database)
+    assert len({record.id for record in records}) == 504
+    assert len(records) >= 2 * 504
 
 
 def test_a_consumer_stops_before_what_is_not_an_order(
@@ -202,18 +202,18 @@ def test_a_consumer_stops_before_what_is_not_an_order(
     """Its error says where the record is; what came with it has no effect."""
     command = _CONSUMERS["java by id"](directory)
     walpost(database, kafka, topics).run()
-    outbox.insert("order", "customer-1", '{"amount": 1}')
-    outbox.insert("order", "customer-1", '"not an order"')
+    outbox.insert("order", "1", _placed(1))
+    outbox.insert("order", "1", '"not an order"')
     database.wait_confirmed(database.name)
     consumer = consume(command, topics + "order")
     assert consumer.wait(120) == 1
     assert f"{topics}order-" in consumer.log()
-    assert " at offset 1 is not an order" in consumer.log()
+    assert " at offset 1 is not an event of an order" in consumer.log()
     claimed = {row[0] for row in billing.execute(
         "select event_id from processed_events")}
-    totals = _totals(billing)
+    sums = totals(billing)
     # The first may have come in a batch of its own.
-    assert len(claimed) == len(totals) <= 1
+    assert len(claimed) == len(sums) <= 1
 
 
 @pytest.mark.long
@@ -221,15 +221,14 @@ def test_spring_tries_a_record_again_and_skips_none(
         walpost, database, kafka, outbox, billing, consume, topics, directory):
     command = _CONSUMERS["spring"](directory)
     walpost(database, kafka, topics).run()
-    outbox.insert("order", "customer-1", '{"amount": 1}')
-    outbox.insert("order", "customer-1", '{"amount": "none"}')
-    outbox.insert("order", "customer-1", '{"amount": 2}')
+    for cents in (1, "none", 2):
+        outbox.insert("order", "1", _placed(cents))
     database.wait_confirmed(database.name)
     consumer = consume(command, topics + "order")
-    wait_until(lambda: _totals(billing), "the first", 120)
+    wait_until(lambda: totals(billing), "the first", 120)
     time.sleep(15)  # longer than ten attempts
     assert consumer.running()
-    assert _totals(billing) == {"customer-1": (1, 1)}
+    assert totals(billing) == {"customer-1": (1, 1)}
 
 
 def test_fetch_clients_refuses_an_unknown_group():

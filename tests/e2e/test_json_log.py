@@ -37,6 +37,7 @@ def test_an_event_that_stops_the_flow(relay_of, outbox, keys):
     assert line["reason_code"] == "topic_illegal"
     assert line["slot"] == relay.slot
     assert line["position"] in line["message"], line
+    assert line["table"] == "public.outbox"
     assert line.get("key") == ("anna@example.org" if keys else None)
 
 
@@ -48,6 +49,7 @@ def test_events_that_are_left_out(relay_of, outbox):
                "a line for each event")
     lines = _lines(relay, reason_code="topic_illegal")
     assert {line["event_id"] for line in lines} == events
+    assert {line["table"] for line in lines} == {"public.outbox"}
     assert len({line["template"] for line in lines}) == 1
     assert len({line["message"] for line in lines}) == 3
     assert len({line["position"] for line in lines}) == 3

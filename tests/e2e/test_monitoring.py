@@ -4,6 +4,7 @@ each other and walpost; a real Prometheus sees each incident begin and end."""
 import json
 import re
 import signal
+import time
 
 import pytest
 import yaml
@@ -36,8 +37,10 @@ def _names_in(expression):
 
 def _named():
     """Each metric that a rule or the dashboard names."""
-    return set().union(*(_names_in(rule["expr"]) for rule in rules()),
-                       *(_names_in(query) for _, query in dashboard_queries()))
+    return set().union(
+        *(_names_in(rule["expr"]) for rule in rules()),
+        *(_names_in(query)
+          for _, query in dashboard_queries() + _queries_of_the_page()))
 
 
 def _reason_codes():
@@ -73,15 +76,41 @@ def test_each_alert_is_tested_and_has_its_section_in_the_runbook():
         assert -1 not in places and places == sorted(places), name
 
 
-def test_the_runbook_has_each_reason_code():
+def _index(by):
+    """The rows of an index at the head of the runbook: name, cells."""
+    section = _RUNBOOK.read_text().split(f"## Index by {by}\n")[1].split("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")]
+            for line in section.splitlines() if line.startswith("|")]
+    return rows[2:]
+
+
+def _link(alert):
+    return f"[{alert}](#{alert.lower()})"
+
+
+def test_the_index_of_the_runbook_has_each_alert():
+    assert [row[:2] for row in _index("alert")] == [
+        [_link(rule["alert"]), rule["labels"]["severity"]] for rule in rules()]
+
+
+def test_the_index_of_the_runbook_has_each_reason_code():
     codes = _reason_codes()
     assert len(codes) > 25
-    text = _RUNBOOK.read_text()
-    assert not {code for code in codes if f"`{code}`" not in text}
+    index = {code.strip("`"): section
+             for code, section in _index("reason code")}
+    assert set(index) == codes
+    sections = {_link(name): text for name, text in _sections().items()}
+    assert not [code for code, section in index.items()
+                if f"`{code}`" not in sections[section]]
 
 
-def test_promtool_parses_each_query_of_the_dashboard(directory):
-    queries = dashboard_queries()
+def _queries_of_the_page():
+    return [(block.page, block.text) for block in blocks()
+            if block.page == "docs/metrics.md"]
+
+
+def test_promtool_parses_each_query(directory):
+    queries = dashboard_queries() + _queries_of_the_page()
     assert len(queries) > 50
     (directory / "queries.yaml").write_text(json.dumps({"groups": [{
         "name": "dashboard",
@@ -173,14 +202,69 @@ def _each_panel_has_its_query_answered(watch, streams, polls):
     prometheus = watch({"shop": [streams], "billing": [polls]})
     wait_until(lambda: prometheus.query("count(up == 1) == 2"), "both scrapes")
 
+    queries = dashboard_queries() + _queries_of_the_page()
+
     def unanswered():
-        return [f"{panel}: {query}" for panel, query in dashboard_queries()
+        return [f"{panel}: {query}" for panel, query in queries
                 if panel not in _EMPTY_IF_WELL and not prometheus.query(
                     query.replace("$__rate_interval", "5s")
                     .replace("$relay", ".*").replace("$instance", ".*"))]
 
     wait_until(lambda: not unanswered(), lambda: f"answers to {unanswered()}",
                seconds=20, pause=0.5)
+
+
+def _latencies(relay, name):
+    """(number, seconds) of each table or topic."""
+    found = re.findall(rf'^{name}_(count|sum){{\w+="(.*)"}} (\S+)$',
+                       relay.get("/metrics")[1], re.M)
+    of = {}
+    for part, label, value in found:
+        of.setdefault(label, {})[part] = float(value)
+    return {label: (parts["count"], parts["sum"])
+            for label, parts in of.items()}
+
+
+@pytest.fixture(params=["at_least_once", "exactly_once", "polling"])
+def table(request, walpost, database, own_kafka, topics):
+    """(relay, outbox)"""
+    if request.param == "polling":
+        polled = PolledOutbox(database)
+        return walpost(database, own_kafka, topics, **polled.sections(),
+                       postgres={"slot": None, "publication": None,
+                                 "create": None}).run(), polled
+    outbox = Outbox(database, topics)
+    return walpost(database, own_kafka, topics,
+                   delivery={"guarantee": request.param}).run(), outbox
+
+
+def test_latencies_of_tables_and_topics_add_up_to_all(table, own_kafka, topics):
+    relay, outbox = table
+    name = "walpost_commit_to_acknowledgement_seconds"
+
+    def count():
+        return relay.metric(f"{name}_count")
+
+    own_kafka.freeze()
+    try:
+        for aggregate_type in ("order", "order", "refund"):
+            outbox.database.execute(
+                "insert into outbox (aggregate_type, aggregate_id, payload) "
+                "values (%s, 'k', '{}')", (aggregate_type,))
+        wait_until(lambda: relay.metric("walpost_in_flight_records"), "records")
+        time.sleep(0.3)
+    finally:
+        own_kafka.thaw()
+    wait_until(lambda: count() == 3, lambda: f"three events, not {count()}")
+    for label in ("table", "topic"):
+        of = _latencies(relay, f"walpost_{label}_latency_seconds")
+        counts = {value: number for value, (number, _) in of.items()}
+        assert counts == ({"public.outbox": 3} if label == "table" else
+                          {topics + "order": 2, topics + "refund": 1})
+        assert sum(seconds for _, seconds in of.values()) == pytest.approx(
+            relay.metric(f"{name}_sum"))
+        for number, seconds in of.values():
+            assert seconds > 0.3 * number
 
 
 def test_the_first_steps_of_the_runbook_name_the_cause(

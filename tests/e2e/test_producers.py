@@ -3,7 +3,6 @@ out, whatever the framework."""
 
 import io
 import json
-import os
 import pathlib
 import shutil
 import struct
@@ -14,25 +13,27 @@ import uuid
 import pytest
 import yaml
 
-from harness import KafkaReader, run_sql_file
-from harness.pages import blocks, excerpts
+from harness import KafkaReader, run_sql_file, wait_until
+from harness.examples import (
+    PRODUCERS, SQL_PRODUCER, check_page, create_billing, environment,
+    python_consumer, totals)
+from harness.pages import blocks
 from harness.paths import REPOSITORY, fetched_clients
+from harness.process import Process
 
 _PAGE = "docs/produce.md"
-_FOLDER = REPOSITORY / "docs" / "producers"
 _TRACE = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
 def _python(name):
     def commands(_):
         return {"PYTHONPATH": str(fetched_clients("python"))}, [
-            ["/usr/bin/python3", "-B", _FOLDER / name / "shop.py"]]
+            ["/usr/bin/python3", "-B", PRODUCERS / name / "shop.py"]]
     return commands
 
 
 def _sql(_):
-    return {}, [["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f",
-                 _FOLDER / "sql" / "shop.sql"]]
+    return {}, [SQL_PRODUCER]
 
 
 _SHOPS = {"sql": _sql, "sqlalchemy": _python("sqlalchemy"),
@@ -41,7 +42,7 @@ _SHOPS = {"sql": _sql, "sqlalchemy": _python("sqlalchemy"),
 
 def _spring(directory):
     jars = fetched_clients("spring")
-    source = _FOLDER / "spring" / "src" / "main"
+    source = PRODUCERS / "spring" / "src" / "main"
     classes = directory / "classes"
     path = f"{jars}/*:{source / 'resources'}:{classes}"
     return {}, [
@@ -51,13 +52,13 @@ def _spring(directory):
 
 
 def _go(_):
-    return {}, [["go", "run", "-C", _FOLDER / "go", "."]]
+    return {}, [["go", "run", "-C", PRODUCERS / "go", "."]]
 
 
 def _prisma(directory):
-    modules = fetched_clients("node") / "node_modules"
+    modules = fetched_clients("prisma") / "node_modules"
     shop = directory / "shop"
-    shutil.copytree(_FOLDER / "prisma", shop)
+    shutil.copytree(PRODUCERS / "prisma", shop)
     (shop / "node_modules").symlink_to(modules)
     # Prisma would fetch its engine for migrations, which this does not need.
     return {"PRISMA_SCHEMA_ENGINE_BINARY": "/bin/true"}, [
@@ -68,7 +69,7 @@ def _prisma(directory):
 
 def _rails(_):
     subprocess.run([REPOSITORY / "scripts" / "install", "ruby"], check=True)
-    return {}, [["ruby", _FOLDER / "rails" / "shop.rb"]]
+    return {}, [["ruby", PRODUCERS / "rails" / "shop.rb"]]
 
 
 # They need what is large to fetch: only in a long run.
@@ -77,13 +78,10 @@ _LONG = {"spring": _spring, "go": _go, "prisma": _prisma, "rails": _rails}
 
 def _run(commands, database, directory):
     """Runs an example on the database."""
-    environment, lines = commands(directory)
-    where = dict(word.split("=") for word in database.conninfo().split())
-    environment = {**os.environ, **environment, "PGHOST": where["host"],
-                   "PGPORT": where["port"], "PGDATABASE": where["dbname"],
-                   "PGUSER": where["user"]}
+    variables, lines = commands(directory)
     for line in lines:
-        ran = subprocess.run([str(word) for word in line], env=environment,
+        ran = subprocess.run([str(word) for word in line],
+                             env={**environment(database), **variables},
                              cwd=directory, capture_output=True, text=True,
                              timeout=300, check=False)
         assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -103,22 +101,26 @@ def _avro(order_id):
 
 
 def test_the_page_shows_what_the_programs_have():
-    programs = excerpts("docs/producers")
-    shown = [block.text for block in blocks() if block.page == _PAGE and
-             not block.text.startswith(("outbox:", "scripts/test --long"))]
-    assert len(shown) > 12
-    assert sorted(shown) == sorted(programs)
+    check_page(_PAGE, "docs/producers")
 
 
 def _make_tables(database):
     run_sql_file(database, "outbox.sql")
-    database.execute((_FOLDER / "schema.sql").read_text())
+    database.execute((PRODUCERS / "schema.sql").read_text())
+
+
+@pytest.fixture
+def billing(postgres):
+    """The consumer's own database."""
+    fresh = create_billing(postgres)
+    yield fresh
+    fresh.drop()
 
 
 @pytest.mark.parametrize("shop", [
     *_SHOPS, *(pytest.param(name, marks=pytest.mark.long) for name in _LONG)])
 def test_an_example_produces_these_records(walpost, database, kafka, topics,
-                                           directory, shop):
+                                           directory, billing, shop):
     _make_tables(database)
     section, = (block.text for block in blocks() if block.page == _PAGE and
                 block.text.startswith("outbox:"))
@@ -135,9 +137,10 @@ def test_an_example_produces_these_records(walpost, database, kafka, topics,
     key = str(order_id).encode()
     assert [record.key for record in records] == [key] * 3
     assert [json.loads(record.value) for record in records] == [
-        {"orderId": order_id, "customer": "alice", "cents": 1250},
-        {"orderId": order_id, "event": "OrderPaid"},
-        {"orderId": order_id, "event": "OrderShipped"}]
+        {"event": "OrderPlaced", "orderId": order_id, "customer": "alice",
+         "cents": 1250},
+        {"event": "OrderPaid", "orderId": order_id},
+        {"event": "OrderShipped", "orderId": order_id}]
     assert records[0].header("traceparent") == _TRACE
     assert all(name != "traceparent" for record in records[1:]
                for name, _ in record.headers)
@@ -152,6 +155,16 @@ def test_an_example_produces_these_records(walpost, database, kafka, topics,
     assert framed.key == key
     assert framed.value == _avro(order_id)
     assert reader.topics(topics) == [topics + "avro.order", topics + "order"]
+
+    # docs/consume.md: its consumers read what these producers write.
+    consumer = Process(python_consumer(kafka, topics + "order", billing),
+                       directory / "consumer.log")
+    try:
+        wait_until(lambda: billing.value("select count(*) from processed_events")
+                   == 3, lambda: f"the consumer\n{consumer.log()}", 60)
+    finally:
+        consumer.end(9)
+    assert totals(billing) == {"alice": (1, 1250)}
 
 
 def _values(kafka, database, topics):
@@ -219,7 +232,7 @@ def test_the_notes_about_a_library(walpost, database, kafka, topics, directory,
     code = {"sqlalchemy": _SQLALCHEMY, "django": _DJANGO}[name]
     _make_tables(database)
     walpost(database, kafka, topics).run()
-    path = f"{fetched_clients('python')}:{_FOLDER / name}"
+    path = f"{fetched_clients('python')}:{PRODUCERS / name}"
     _run(lambda _: ({"PYTHONPATH": path},
                     [["/usr/bin/python3", "-B", "-c", code]]),
          database, directory)

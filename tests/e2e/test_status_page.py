@@ -336,6 +336,16 @@ def test_rates_are_by_the_clock_of_the_relay_and_never_negative(
     assert (before, after, replaced) == (100, None, None)
 
 
+def test_the_manual_has_each_panel():
+    page = (REPOSITORY / "src/admin/status_page/page.html").read_text()
+    panels = re.findall(r"<h2[^>]*>([^<]+)</h2>", page)
+    table = (REPOSITORY / "docs/status-page.md").read_text().split("## Paths")[0]
+    rows = [name for row in re.findall(r"^\| ([^|]+) \|", table, re.M)
+            for name in row.split(", ")]
+    assert len(panels) > 8
+    assert panels == rows[rows.index("State") + 1:]
+
+
 def test_each_section_that_it_may_quote_is_in_the_runbook():
     page = (REPOSITORY / "src/admin/status_page/remedy.js").read_text()
     sections = re.findall(r"^## (Walpost\w+)$", (

@@ -162,6 +162,9 @@ TEST(DiagnosisTest, P10NamesTheEventThatStopsAll) {
               "the event at 0/10/3 (id order-7, key customer-1) cannot");
   signs.stoppage->event_id.clear();
   ExpectState(signs, RelayState::kStuck, "at 0/10/3 (key customer-1) cannot");
+  signs.stoppage->table = "shop.outbox";
+  ExpectState(signs, RelayState::kStuck,
+              "at 0/10/3 of table shop.outbox (key customer-1) cannot");
 }
 
 // A decision is about an event of the stream.

@@ -75,6 +75,25 @@ TEST_F(PollingSenderTest, AReportReachesThePollerWhoseRowItWas) {
   EXPECT_EQ(polling_sender_->in_flight_records(), 1u);
 }
 
+TEST_F(PollingSenderTest, LatenciesCountForTableAndTopic) {
+  Send("a", flight_);
+  Send("b", flight_);
+  polling_sender_->OnAcknowledged(sink_.accepted()[1].sequence,
+                                  WallTime(std::chrono::milliseconds(7)));
+  const DeliveryLatencies& latencies = polling_sender_->latencies();
+  EXPECT_EQ(latencies.all().count(), 1u);
+  for (const NamedLatencies* named :
+       {&latencies.by_table(), &latencies.by_topic()}) {
+    std::vector<uint64_t> counts;
+    named->ForEach(
+        [&counts](std::string_view, const NamedLatencies::Latencies& some) {
+          counts.push_back(some.count());
+          EXPECT_EQ(some.sum, std::chrono::milliseconds(7));
+        });
+    EXPECT_THAT(counts, ElementsAre(1));
+  }
+}
+
 TEST_F(PollingSenderTest, ARowThatCannotBeDeliveredIsRefusedAndOthersAreNot) {
   EXPECT_EQ(Send("a", flight_, absl::InvalidArgumentError("why")),
             Sent::kRefused);

@@ -367,6 +367,40 @@ class LinksTest(unittest.TestCase):
         self.assertGreater(named, 100)
 
 
+# A path from the root of the repository, as pages name it.
+PATH = re.compile(
+    r"(?<![\w/.~$}-])((?:bench|cmake|deploy|docker|docs|monitoring|proto|scripts|sql"
+    r"|src|tests)/[\w./*-]*[\w/*])")
+NO_PATHS = {"deploy/outbox-shop"}  # a Deployment, as kubectl names it
+
+
+class PathsTest(unittest.TestCase):
+    def test_paths_that_pages_name_are_there(self):
+        root = SOURCE.parent
+        named = 0
+        for page in [*root.glob("*.md"), *root.glob("docs/*.md"),
+                     *root.glob("sql/*.md"), *root.glob("bench/*.md")]:
+            if page.name == "CHANGELOG.md":  # has what once was
+                continue
+            text = re.sub(r"https?://\S+", "", page.read_text())
+            for path in PATH.findall(text):
+                named += 1
+                with self.subTest(page=page.name, path=path):
+                    self.assertTrue(path in NO_PATHS or any(root.glob(path)))
+        self.assertGreater(named, 100)
+
+    def test_tests_that_pages_name_are_there(self):
+        """As `test_gaps.py`, without a folder."""
+        root = SOURCE.parent
+        tests = {file.name for file in (root / "tests").rglob("test_*.py")}
+        for page in [*root.glob("*.md"), *root.glob("docs/*.md")]:
+            if page.name == "CHANGELOG.md":
+                continue
+            for name in re.findall(r"(?<![\w/])(test_\w+\.py)", page.read_text()):
+                with self.subTest(page=page.name, name=name):
+                    self.assertIn(name, tests)
+
+
 class FindingIdsTest(unittest.TestCase):
     """docs/checks.md has every id of `walpost check`, and no other."""
 

@@ -1,6 +1,6 @@
-// A consumer whose effects happen once, though records may come twice: it adds
-// up the orders of each customer, in PostgreSQL. With the packages
-// Confluent.Kafka and Npgsql:
+// A consumer whose effects happen once, though records may come twice: it writes
+// an invoice for each order, in PostgreSQL. With the packages Confluent.Kafka and
+// Npgsql:
 //
 //   dotnet run BROKERS TOPIC CONNECTION_STRING
 //
@@ -59,18 +59,21 @@ static async Task Handle(
     {
         return;
     }
-    using var order = JsonDocument.Parse(message.Value);
+    using var json = JsonDocument.Parse(message.Value);
+    var placed = json.RootElement;
+    if (placed.GetProperty("event").GetString() != "OrderPlaced")
+    {
+        return;
+    }
     await using var add = new NpgsqlCommand(
-        """
-        insert into customer_total as t (customer, orders, amount)
-        values ($1, 1, $2) on conflict (customer) do update
-        set orders = t.orders + 1, amount = t.amount + excluded.amount
-        """, connection)
+        "insert into invoice (order_id, customer, cents) values ($1, $2, $3)",
+        connection)
     {
         Parameters =
         {
-            new() { Value = Encoding.UTF8.GetString(message.Key) },
-            new() { Value = order.RootElement.GetProperty("amount").GetDecimal() },
+            new() { Value = placed.GetProperty("orderId").GetInt64() },
+            new() { Value = placed.GetProperty("customer").GetString()! },
+            new() { Value = placed.GetProperty("cents").GetInt64() },
         },
     };
     await add.ExecuteNonQueryAsync();

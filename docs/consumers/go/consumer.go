@@ -1,5 +1,5 @@
-// A consumer whose effects happen once, though records may come twice: it adds
-// up the orders of each customer, in PostgreSQL.
+// A consumer whose effects happen once, though records may come twice: it writes
+// an invoice for each order, in PostgreSQL.
 //
 //	consumer GROUP BROKERS TOPIC
 //
@@ -74,16 +74,19 @@ func handle(ctx context.Context, tx pgx.Tx, group string,
 	if err != nil || !isFirst || record.Value == nil {
 		return err
 	}
-	var order struct{ Amount json.Number }
-	if err := json.Unmarshal(record.Value, &order); err != nil {
+	var event struct {
+		Event, Customer string
+		OrderID, Cents  int64
+	}
+	if err := json.Unmarshal(record.Value, &event); err != nil {
 		return fmt.Errorf("partition %d at offset %d: %w", record.Partition,
 			record.Offset, err)
 	}
-	_, err = tx.Exec(ctx, `insert into customer_total as t
-		(customer, orders, amount) values ($1, 1, $2::text::numeric)
-		on conflict (customer) do update
-		set orders = t.orders + 1, amount = t.amount + excluded.amount`,
-		string(record.Key), order.Amount.String())
+	if event.Event != "OrderPlaced" {
+		return nil
+	}
+	_, err = tx.Exec(ctx, `insert into invoice (order_id, customer, cents)
+		values ($1, $2, $3)`, event.OrderID, event.Customer, event.Cents)
 	return err
 }
 

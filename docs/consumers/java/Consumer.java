@@ -1,6 +1,6 @@
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
-import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -19,14 +19,14 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * Adds up the orders of each customer, in PostgreSQL. Its effects happen once,
- * though records may come twice.
+ * Writes an invoice for each order, in PostgreSQL. Its effects happen once, though
+ * records may come twice.
  *
  * <p>java Consumer GROUP BROKERS TOPIC id|position
  *
- * <p>PGHOST, PGPORT, PGDATABASE and PGUSER say where its database is. The
- * database needs docs/consumers/schema.sql, and sql/processed_events.sql (id) or
- * docs/consumers/positions.sql (position).
+ * <p>PGHOST, PGPORT, PGDATABASE, PGUSER and PGPASSWORD say where its database is.
+ * The database needs docs/consumers/schema.sql, and sql/processed_events.sql (id)
+ * or docs/consumers/positions.sql (position). docs/consume.md has the commands.
  */
 public class Consumer {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -54,7 +54,8 @@ public class Consumer {
         "key.deserializer", ByteArrayDeserializer.class,
         "value.deserializer", ByteArrayDeserializer.class);
     try (KafkaConsumer<byte[], byte[]> kafka = new KafkaConsumer<>(properties);
-        Connection database = DriverManager.getConnection(url())) {
+        Connection database = DriverManager.getConnection(url(),
+            System.getenv("PGUSER"), System.getenv("PGPASSWORD"))) {
       database.setAutoCommit(false);
       Consumer consumer =
           new Consumer(words[0], database, words[3].equals("position"));
@@ -86,7 +87,7 @@ public class Consumer {
     if (!isFirst || record.value() == null) { // null: an event without payload
       return;
     }
-    addUp(record);
+    bill(record);
   }
 
   private boolean claim(ConsumerRecord<byte[], byte[]> record)
@@ -101,21 +102,28 @@ public class Consumer {
   }
   // end: handle
 
-  private void addUp(ConsumerRecord<byte[], byte[]> record)
+  private void bill(ConsumerRecord<byte[], byte[]> record)
       throws SQLException {
-    BigDecimal amount;
+    long order;
+    String customer;
+    long cents;
     try {
-      amount = JSON.readTree(record.value()).required("amount").decimalValue();
+      JsonNode event = JSON.readTree(record.value());
+      if (!event.required("event").asText().equals("OrderPlaced")) {
+        return;
+      }
+      order = event.required("orderId").longValue();
+      customer = event.required("customer").asText();
+      cents = event.required("cents").longValue();
     } catch (IOException | IllegalArgumentException failure) {
       throw new IllegalStateException(record.topic() + "-" + record.partition()
-          + " at offset " + record.offset() + " is not an order", failure);
+          + " at offset " + record.offset() + " is not an event of an order", failure);
     }
-    try (PreparedStatement statement = database.prepareStatement("""
-        insert into customer_total as t (customer, orders, amount)
-        values (?, 1, ?) on conflict (customer) do update
-        set orders = t.orders + 1, amount = t.amount + excluded.amount""")) {
-      statement.setString(1, new String(record.key(), StandardCharsets.UTF_8));
-      statement.setBigDecimal(2, amount);
+    try (PreparedStatement statement = database.prepareStatement(
+        "insert into invoice (order_id, customer, cents) values (?, ?, ?)")) {
+      statement.setLong(1, order);
+      statement.setString(2, customer);
+      statement.setLong(3, cents);
       statement.executeUpdate();
     }
   }
@@ -142,8 +150,8 @@ public class Consumer {
   }
 
   private static String url() {
-    return String.format("jdbc:postgresql://%s:%s/%s?user=%s",
+    return String.format("jdbc:postgresql://%s:%s/%s",
         System.getenv("PGHOST"), System.getenv("PGPORT"),
-        System.getenv("PGDATABASE"), System.getenv("PGUSER"));
+        System.getenv("PGDATABASE"));
   }
 }

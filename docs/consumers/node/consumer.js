@@ -1,5 +1,5 @@
-// A consumer whose effects happen once, though records may come twice: it adds
-// up the orders of each customer, in PostgreSQL.
+// A consumer whose effects happen once, though records may come twice: it writes
+// an invoice for each order, in PostgreSQL.
 //
 //   node consumer.js GROUP BROKERS TOPIC
 //
@@ -61,12 +61,11 @@ async function handle(database, message) {
     "select claim_event($1, $2) as is_first",
     [group, message.headers.id.toString()]);
   if (!rows[0].is_first || message.value === null) return;
-  const order = JSON.parse(message.value);
+  const event = JSON.parse(message.value);
+  if (event.event !== "OrderPlaced") return;
   await database.query(
-    `insert into customer_total as t (customer, orders, amount)
-     values ($1, 1, $2) on conflict (customer) do update
-     set orders = t.orders + 1, amount = t.amount + excluded.amount`,
-    [message.key.toString(), order.amount]);
+    "insert into invoice (order_id, customer, cents) values ($1, $2, $3)",
+    [event.orderId, event.customer, event.cents]);
 }
 
 main();

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """A consumer whose effects happen once, though records may come twice.
 
-Adds up the orders of each customer, in PostgreSQL:
+Writes an invoice for each order, in PostgreSQL:
 
     consumer.py --brokers 127.0.0.1:9092 --topic outbox.event.order \\
         --conninfo "host=127.0.0.1 dbname=billing user=billing"
 
-Debian: python3-confluent-kafka, python3-psycopg2. The database needs
+requirements.txt has its libraries; on Debian: python3-confluent-kafka,
+python3-psycopg2. The database needs
 sql/processed_events.sql and docs/consumers/schema.sql.
 
-Kill it at any point, run several, feed it duplicates: the sums are right. Three
-things make them so.
+Kill it at any point, run several, feed it duplicates: each order has one
+invoice. Three things make it so.
 
 1. Claim and effect are one transaction. claim_event() is false for an event
    whose effect is written already; after a crash neither is there.
@@ -24,7 +25,6 @@ server (docs/moving.md); this one need not.
 """
 
 import argparse
-import decimal
 import json
 import time
 
@@ -74,12 +74,12 @@ def _handle(cursor, record):
     is_first, = cursor.fetchone()
     if not is_first or record.value() is None:  # None: no payload
         return
-    order = json.loads(record.value(), parse_float=decimal.Decimal)
+    event = json.loads(record.value())
+    if event["event"] != "OrderPlaced":
+        return
     cursor.execute(
-        "insert into customer_total as t (customer, orders, amount) "
-        "values (%s, 1, %s) on conflict (customer) do update "
-        "set orders = t.orders + 1, amount = t.amount + excluded.amount",
-        (record.key().decode(), order["amount"]))
+        "insert into invoice (order_id, customer, cents) values (%s, %s, %s)",
+        (event["orderId"], event["customer"], event["cents"]))
 # end: handle
 
 

@@ -19,7 +19,7 @@ from django.db import models, transaction
 settings.configure(DATABASES={"default": {
     "ENGINE": "django.db.backends.postgresql", "NAME": os.environ["PGDATABASE"],
     "HOST": os.environ["PGHOST"], "PORT": os.environ["PGPORT"],
-    "USER": os.environ["PGUSER"]}})
+    "USER": os.environ["PGUSER"]}})  # and PGPASSWORD, which libpq reads
 django.setup()
 
 _SCHEMA = fastavro.parse_schema(json.loads(
@@ -78,7 +78,8 @@ class AvroEvent(models.Model):
 @transaction.atomic
 def place(customer, cents, trace):
     order = Order.objects.create(customer=customer, cents=cents)
-    placed = {"orderId": order.id, "customer": customer, "cents": cents}
+    placed = {"event": "OrderPlaced", "orderId": order.id,
+              "customer": customer, "cents": cents}
     Event.objects.create(
         aggregate_type="order", aggregate_id=str(order.id), type="OrderPlaced",
         payload=json.dumps(placed), headers={"traceparent": trace})
@@ -101,7 +102,7 @@ def complete(order_id):
     Order.objects.filter(pk=order_id).update(state="completed")
     Event.objects.bulk_create([
         Event(aggregate_type="order", aggregate_id=str(order_id), type=happened,
-              payload=json.dumps({"orderId": order_id, "event": happened}))
+              payload=json.dumps({"event": happened, "orderId": order_id}))
         for happened in ("OrderPaid", "OrderShipped")])
 
 

@@ -92,7 +92,10 @@ public class Shop : DbContext
         var order = new Order { Customer = customer, Cents = cents };
         Orders.Add(order);
         await SaveChangesAsync(); // gives order.Id
-        var placed = new { orderId = order.Id, customer, cents };
+        var placed = new
+        {
+            @event = "OrderPlaced", orderId = order.Id, customer, cents,
+        };
         Events.Add(new Event
         {
             AggregateType = "order",
@@ -126,7 +129,7 @@ public class Shop : DbContext
                 AggregateId = orderId.ToString(),
                 Type = happened,
                 Payload = JsonSerializer.Serialize(
-                    new { orderId, @event = happened }),
+                    new { @event = happened, orderId }),
             });
             await SaveChangesAsync();
         }

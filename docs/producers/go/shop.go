@@ -28,7 +28,8 @@ const schemaID = 7
 
 // OrderPlaced is the content of an event.
 type OrderPlaced struct {
-	OrderID  int64  `json:"orderId" avro:"orderId"`
+	Event    string `json:"event" avro:"-"`
+	OrderID  int64   `json:"orderId" avro:"orderId"`
 	Customer string `json:"customer" avro:"customer"`
 	Cents    int64  `json:"cents" avro:"cents"`
 }
@@ -65,7 +66,7 @@ func place(ctx context.Context, db *pgx.Conn, customer string, cents int64,
 		if err != nil {
 			return err
 		}
-		placed := OrderPlaced{orderID, customer, cents}
+		placed := OrderPlaced{"OrderPlaced", orderID, customer, cents}
 		if err := emit(ctx, tx, "OrderPlaced", orderID, placed,
 			map[string]string{"traceparent": trace}); err != nil {
 			return err
@@ -101,7 +102,7 @@ func complete(ctx context.Context, db *pgx.Conn, orderID int64) error {
 		}
 		for _, happened := range []string{"OrderPaid", "OrderShipped"} {
 			if err := emit(ctx, tx, happened, orderID, map[string]any{
-				"orderId": orderID, "event": happened}, nil); err != nil {
+				"event": happened, "orderId": orderID}, nil); err != nil {
 				return err
 			}
 		}

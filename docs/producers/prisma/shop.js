@@ -26,7 +26,9 @@ function place(customer, cents, trace) {
     // All of it through tx: what goes through prisma is not in the transaction.
     const order = await tx.order.create({ data: { customer, cents } });
     const key = String(order.id);
-    const placed = { orderId: Number(order.id), customer, cents };
+    const placed = {
+      event: "OrderPlaced", orderId: Number(order.id), customer, cents,
+    };
     await tx.event.create({
       data: {
         aggregateType: "order", aggregateId: key, type: "OrderPlaced",
@@ -58,7 +60,7 @@ function complete(orderId) {
       await tx.event.create({
         data: {
           aggregateType: "order", aggregateId: String(orderId), type: happened,
-          payload: { orderId: Number(orderId), event: happened },
+          payload: { event: happened, orderId: Number(orderId) },
         },
       });
     }

@@ -27,7 +27,8 @@ def place(customer, cents, trace)
     order = Order.create!(customer: customer, cents: cents)
     placed = { orderId: order.id, customer: customer, cents: cents }
     Event.create!(aggregate_type: "order", aggregate_id: order.id.to_s,
-                  type: "OrderPlaced", payload: placed,
+                  type: "OrderPlaced",
+                  payload: { event: "OrderPlaced", **placed },
                   headers: { traceparent: trace })
     AvroEvent.create!(aggregate_type: "order", aggregate_id: order.id.to_s,
                       payload: framed(**placed))
@@ -62,7 +63,7 @@ def complete(order_id)
     %w[OrderPaid OrderShipped].each do |happened|
       Event.create!(aggregate_type: "order", aggregate_id: order_id.to_s,
                     type: happened,
-                    payload: { orderId: order_id, event: happened })
+                    payload: { event: happened, orderId: order_id })
     end
   end
 end

@@ -1,5 +1,7 @@
--- Orders and their events in SQL: psql -v ON_ERROR_STOP=1 -f shop.sql
--- The database needs sql/outbox.sql and docs/producers/schema.sql.
+-- Orders and their events in SQL.
+--
+-- PGHOST, PGPORT, PGDATABASE and PGUSER say where the database is. It needs
+-- sql/outbox.sql and docs/producers/schema.sql.
 
 -- begin: place
 begin;
@@ -7,8 +9,8 @@ insert into orders (customer, cents) values ('alice', 1250)
 returning id as order_id \gset
 insert into outbox (aggregate_type, aggregate_id, type, payload, headers)
 values ('order', :'order_id', 'OrderPlaced',
-        json_build_object('orderId', :order_id, 'customer', 'alice',
-                          'cents', 1250),
+        json_build_object('event', 'OrderPlaced', 'orderId', :order_id,
+                          'customer', 'alice', 'cents', 1250),
         '{"traceparent":
           "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}');
 commit;
@@ -25,7 +27,7 @@ begin;
 update orders set state = 'completed' where id = :order_id;
 insert into outbox (aggregate_type, aggregate_id, type, payload)
 select 'order', :'order_id', happened,
-       json_build_object('orderId', :order_id, 'event', happened)
+       json_build_object('event', happened, 'orderId', :order_id)
 from unnest(array['OrderPaid', 'OrderShipped']) with ordinality e (happened, n)
 order by n;
 commit;

@@ -58,7 +58,8 @@ def place(engine, customer, cents, trace):
         order = Order(customer=customer, cents=cents)
         session.add(order)
         session.flush()  # gives order.id
-        placed = {"orderId": order.id, "customer": customer, "cents": cents}
+        placed = {"event": "OrderPlaced", "orderId": order.id,
+                  "customer": customer, "cents": cents}
         session.add(Event(
             aggregate_type="order", aggregate_id=str(order.id),
             type="OrderPlaced", payload=placed,
@@ -84,8 +85,8 @@ def complete(engine, order_id):
         for happened in ("OrderPaid", "OrderShipped"):
             session.add(Event(
                 aggregate_type="order", aggregate_id=str(order_id),
-                type=happened, payload={"orderId": order_id,
-                                        "event": happened}))
+                type=happened, payload={"event": happened,
+                                        "orderId": order_id}))
 
 
 def main():

@@ -235,7 +235,8 @@ function showAside(status) {
         ? `${format.plural(status.events_left_out, "event")} since this start`
         : "none since this start", status.events_left_out],
     ["Stopped before", status.stopped_event_id || status.stopped_position
-        ? `event ${status.stopped_event_id ?? ""} ${status.stopped_position ?? ""} (${
+        ? `event ${status.stopped_event_id ?? ""} ${status.stopped_position ?? ""}${
+            status.stopped_table ? ` of table ${status.stopped_table}` : ""} (${
             status.stopped_reason_code})` : "nothing", status.stopped_reason_code],
   ];
   if (status.source === "polling") {

@@ -138,7 +138,9 @@ asio::awaitable<absl::Status> SlotRecovery::MakePublication() {
   if (!exists.ok() || *exists) co_return exists.status();
   if (!config_.postgres.create) {
     co_return absl::FailedPreconditionError(fmt::format(
-        "publication {} does not exist: walpost init -c FILE, or {}", name,
+        "publication {} does not exist: walpost init -c FILE --admin CONNINFO, "
+        "or {}",
+        name,
         CreatePublicationSql(name, config_.outbox.tables,
                              connection_->server_version())));
   }

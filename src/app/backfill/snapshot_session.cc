@@ -265,8 +265,8 @@ absl::Status SnapshotSession::NotOwner(const std::string& role) const {
   const absl::Status status = absl::FailedPreconditionError(fmt::format(
       "snapshot: initial: slot {} does not exist, and role {} cannot put on "
       "record that it makes it, because it does not own publication {}: run "
-      "walpost init -c FILE as the owner of the publication, then start "
-      "walpost again; it publishes the rows",
+      "walpost init -c FILE --admin CONNINFO as the owner of the publication, "
+      "then start walpost again; it publishes the rows",
       config_.postgres.slot, role, config_.postgres.publication));
   return WithFindingId(status, FindingId(kFindingBirthRecordNotWritable));
 }
@@ -386,9 +386,10 @@ absl::Status SnapshotSession::UnknownSlot() const {
       "snapshot: initial: slot {0} exists, and publication {1} has no record "
       "of "
       "its birth, so walpost cannot know whether its events are in Kafka "
-      "already. If nothing was streamed from it yet: walpost init -c FILE as "
-      "the owner of the publication puts it on record, and the next start "
-      "publishes the rows. If it was streamed from: set snapshot: never",
+      "already. If nothing was streamed from it yet: walpost init -c FILE "
+      "--admin CONNINFO as the owner of the publication puts it on record, and "
+      "the next start publishes the rows. If it was streamed from: set "
+      "snapshot: never",
       config_.postgres.slot, config_.postgres.publication));
   return WithFindingId(status, FindingId("snapshot_slot_unknown"));
 }

@@ -176,7 +176,9 @@ RelayStatus Relay::Status() const {
   status.records_by_table =
       RecordsByTable(sender_.builder().routes(), sender_.sent_by_source());
   status.records_by_topic = sinks_.AcknowledgedByTopic();
-  status.latency = sender_.latency();
+  status.latency = sender_.latencies().all();
+  status.latency_by_table = sender_.latencies().by_table();
+  status.latency_by_topic = sender_.latencies().by_topic();
   if (batcher_) {
     status.transactions = transactions_;
     status.transactions->records = batcher_->committed_records();

@@ -104,7 +104,9 @@ RelayStatus PollingRelay::Status() const {
   status.records_by_table = RecordsByTable(polling_sender_.builder().routes(),
                                            polling_sender_.sent_by_source());
   status.records_by_topic = sinks_.AcknowledgedByTopic();
-  status.latency = polling_sender_.latency();
+  status.latency = polling_sender_.latencies().all();
+  status.latency_by_table = polling_sender_.latencies().by_table();
+  status.latency_by_topic = polling_sender_.latencies().by_topic();
   for (const auto& poller : pollers_) {
     status.polled_tables.push_back(poller->ReportAt(Clock::now()));
     status.server_version =

@@ -18,11 +18,13 @@ void LogDivertedEvent(const DivertedEvent& event) {
   const std::string position =
       has_position ? ToString(event.position) : std::string();
   LogWarn({{"reason_code", error_class},
+           {"table", event.table},
            {"position", position},
            {"event_id", event.event_id}},
-          "event {}{}{} is {} [{}]: {}", event.event_id,
-          has_position ? " at " : "", position, InfoOf(event.action).outcome,
-          error_class, text);
+          "event {}{}{}{}{} is {} [{}]: {}", event.event_id,
+          has_position ? " at " : "", position,
+          event.table.empty() ? "" : " of table ", event.table,
+          InfoOf(event.action).outcome, error_class, text);
 }
 
 }  // namespace walpost

@@ -23,9 +23,9 @@ class ProgressLog {
     const uint64_t acknowledged = sender.counters().acknowledged;
     if (acknowledged == logged_ || !confirmed.is_valid()) return;
     logged_ = acknowledged;
-    const auto quantile_millis = [&sender](double fraction) {
-      return static_cast<double>(sender.latency().Quantile(fraction).count()) /
-             1e3;
+    const LatencyHistogram& latency = sender.latencies().all();
+    const auto quantile_millis = [&latency](double fraction) {
+      return static_cast<double>(latency.Quantile(fraction).count()) / 1e3;
     };
     LogInfo(
         "{} records acknowledged ({} in flight), confirmed {}, p50 {:.1f} ms, "

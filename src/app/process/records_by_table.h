@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "delivery/delivery_latencies.h"
 #include "delivery/named_counts.h"
 #include "outbox/route.h"
 
@@ -19,7 +20,7 @@ inline NamedCounts RecordsByTable(const std::vector<Route>& routes,
   for (size_t i = 0; i < sent.size(); ++i) {
     const std::string& table = routes[i].table();
     if (table.empty() && sent[i] == 0) continue;
-    counts.Add(table.empty() ? "messages" : table, sent[i]);
+    counts.Add(table.empty() ? DeliveryLatencies::kMessages : table, sent[i]);
   }
   return counts;
 }

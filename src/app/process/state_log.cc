@@ -40,6 +40,7 @@ void Write(const Diagnosis& diagnosis, const RelaySigns& signs) {
   WriteLogLine(LevelOf(diagnosis.state), text, state,
                {{"reason_code", diagnosis.code},
                 {"causes", causes},
+                {"table", is_at_event ? event.table : ""},
                 {"topic", signs.unknown_topic},
                 {"position", position},
                 {"event_id", is_at_event ? event.event_id : ""},

@@ -149,7 +149,8 @@ absl::Status CheckPlan(const RecoveryPlan& plan, const Config& config,
   if (diagnosis.kind == Kind::kNothingKnown) {
     return absl::FailedPreconditionError(fmt::format(
         "nothing is on record of slot {}: for a first start run walpost init "
-        "-c FILE and walpost run. If walpost has used the slot before and "
+        "-c FILE --admin CONNINFO and walpost run. If walpost has used the "
+        "slot before and "
         "events are missing in Kafka: walpost recover -c FILE --force",
         slot));
   }

@@ -125,7 +125,8 @@ absl::StatusOr<std::optional<Checkpoint>> CheckpointTopic::Explain(
     LogWarn({{"topic", topic_}},
             "checkpoint topic {} has a checkpoint of slot {} of system {}, and "
             "none of this system {}; if these are two databases that share the "
-            "topic, let walpost init -c FILE put the slot on record here",
+            "topic, let walpost init -c FILE --admin CONNINFO put the slot on "
+            "record here",
             topic_, slot_, found->system_identifier,
             identity_.system_identifier);
   }

@@ -67,7 +67,8 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
       Add(Severity::kError, FindingId(kReasonPublicationMissing), subject,
           kDoesNotExist,
           fmt::format(
-              "walpost init -c FILE, or set postgres.create: true, or {}",
+              "walpost init -c FILE --admin CONNINFO, or set postgres.create: "
+              "true, or {}",
               create));
     }
     co_return absl::OkStatus();

@@ -15,7 +15,7 @@ Finding Missing(const TableQuestion& question) {
   const TableOptions& table = question.table;
   std::string remedy =
       "correct outbox.tables (schema.table), or create it with walpost init "
-      "-c FILE";
+      "-c FILE --admin CONNINFO";
   if (!question.similar.empty()) {
     remedy =
         fmt::format("did you mean {}? Correct outbox.tables", question.similar);

@@ -130,7 +130,8 @@ asio::awaitable<absl::Status> BirthCheck::CheckMissing() {
                     "does not own publication {}: run will not create a slot "
                     "that may have been there before",
                     rights_.role, options_.publication),
-        "run walpost init -c FILE as the owner of the publication");
+        "run walpost init -c FILE --admin CONNINFO as the owner of the "
+        "publication");
     co_return absl::OkStatus();
   }
   std::string remedy = "make the slot, then run walpost check -c FILE again";

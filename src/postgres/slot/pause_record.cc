@@ -77,7 +77,7 @@ asio::awaitable<absl::Status> WritePause(Connection& connection,
   if (sqlstate == kSqlstateUndefinedObject) {
     co_return absl::FailedPreconditionError(
         fmt::format("the {} is not on record, because publication {} does not "
-                    "exist: walpost init -c FILE",
+                    "exist: walpost init -c FILE --admin CONNINFO",
                     VerbOf(record), publication));
   }
   if (sqlstate != kSqlstateInsufficientPrivilege) co_return written;

@@ -175,8 +175,8 @@ asio::awaitable<absl::Status> MonitorSession::WritePassedOver() {
         "rows of {} are passed over, because outbox.tables does not list it, "
         "and that cannot be put on record: there is no checkpoint.store, and "
         "the role of walpost does not own publication {}. Before it is added "
-        "to outbox.tables, run walpost init -c FILE as the owner of the "
-        "publication",
+        "to outbox.tables, run walpost init -c FILE --admin CONNINFO as "
+        "the owner of the publication",
         fmt::join(names, ", "), publication_name_);
   }
   const std::vector<std::string> held = passed_over_->held();

@@ -224,7 +224,8 @@ asio::awaitable<absl::Status> Preflight::CheckSlot() {
     } else {
       // No SQL: a slot that is not recorded could hide a gap.
       Add(Severity::kError, FindingId(kGapSlotMissing), subject, kDoesNotExist,
-          "walpost init -c FILE, or set postgres.create: true");
+          "walpost init -c FILE --admin CONNINFO, or set postgres.create: "
+          "true");
     }
   } else if (slot->two_phase) {
     Add(Severity::kError, FindingId("slot_two_phase"), subject,

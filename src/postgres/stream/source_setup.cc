@@ -290,7 +290,8 @@ asio::awaitable<absl::Status> SourceSetup::RequireOwner() {
   const std::string text = fmt::format(
       "slot {0} does not exist, and role {1} does not own publication {2}, so "
       "it is not known whether there was such a slot before: run walpost init "
-      "-c FILE as the owner of publication {2}, which creates the slot and "
+      "-c FILE --admin CONNINFO as the owner of publication {2}, which creates "
+      "the slot and "
       "puts that on record",
       options_.slot, rights.role, options_.publication);
   co_return absl::FailedPreconditionError(text);
@@ -345,8 +346,8 @@ asio::awaitable<absl::Status> SourceSetup::RunPreflight() {
 }
 
 asio::awaitable<absl::Status> SourceSetup::StartReplication() {
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      base_types_, co_await ReadBaseTypes(*connection_, outbox_));
+  WALPOST_CO_ASSIGN_OR_RETURN(base_types_,
+                              co_await ReadBaseTypes(*connection_, outbox_));
   StreamRequest stream;
   stream.slot = options_.slot;
   stream.start = begins_;

@@ -16,6 +16,7 @@ _INLINE = re.compile(r"`(walpost [a-z][^`]*)`")
 class Block:
     page: str   # as docs/verify.md
     text: str   # without its indentation
+    language: str = ""  # of a fenced block
 
     @property
     def first_line(self):
@@ -41,7 +42,7 @@ def blocks():
     for path in _pages():
         page = str(path.relative_to(REPOSITORY))
         text = path.read_text()
-        found += [Block(page, _without_indent(match[3]))
+        found += [Block(page, _without_indent(match[3]), match[2])
                   for match in _FENCED.finditer(text)]
         found += [Block(page, _without_indent(match[0]))
                   for match in _INDENTED.finditer(_FENCED.sub("", text))]

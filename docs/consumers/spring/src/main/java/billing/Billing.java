@@ -1,6 +1,5 @@
 package billing;
 
-import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.springframework.boot.SpringApplication;
@@ -12,11 +11,12 @@ import org.springframework.kafka.listener.DefaultErrorHandler;
 import org.springframework.stereotype.Component;
 import org.springframework.transaction.annotation.Transactional;
 import org.springframework.util.backoff.FixedBackOff;
+import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.ObjectMapper;
 
 /**
- * Adds up the orders of each customer, in PostgreSQL, with Spring Kafka. Its
- * effects happen once, though records may come twice.
+ * Writes an invoice for each order, in PostgreSQL, with Spring Kafka. Its effects
+ * happen once, though records may come twice.
  *
  * <p>--group=GROUP --topic=TOPIC --spring.kafka.bootstrap-servers=BROKERS
  *
@@ -59,13 +59,16 @@ public class Billing {
       if (!isFirst || record.value() == null) {
         return;
       }
-      BigDecimal amount =
-          json.readTree(record.value()).required("amount").decimalValue();
-      database.sql("""
-          insert into customer_total as t (customer, orders, amount)
-          values (?, 1, ?) on conflict (customer) do update
-          set orders = t.orders + 1, amount = t.amount + excluded.amount""")
-          .params(record.key(), amount).update();
+      JsonNode event = json.readTree(record.value());
+      if (!event.required("event").asString().equals("OrderPlaced")) {
+        return;
+      }
+      database.sql(
+          "insert into invoice (order_id, customer, cents) values (?, ?, ?)")
+          .params(event.required("orderId").longValue(),
+              event.required("customer").asString(),
+              event.required("cents").longValue())
+          .update();
     }
   }
   // end: listener

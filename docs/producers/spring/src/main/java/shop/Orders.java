@@ -19,7 +19,7 @@ class Orders {
     entities.persist(order);
     entities.persist(new Event("OrderPlaced", order.id,
         """
-        {"orderId": %d, "customer": "%s", "cents": %d}"""
+        {"event": "OrderPlaced", "orderId": %d, "customer": "%s", "cents": %d}"""
             .formatted(order.id, customer, cents),
         "{\"traceparent\": \"" + trace + "\"}"));
     entities.persist(new AvroEvent(
@@ -35,7 +35,7 @@ class Orders {
     for (String happened : new String[] {"OrderPaid", "OrderShipped"}) {
       entities.persist(new Event(happened, orderId,
           """
-          {"orderId": %d, "event": "%s"}""".formatted(orderId, happened), null));
+          {"event": "%s", "orderId": %d}""".formatted(happened, orderId), null));
     }
   }
 
