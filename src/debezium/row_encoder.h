@@ -70,6 +70,9 @@ struct KeyColumn {
   Text value;
 };
 
+// The header with the key before an UPDATE of the primary key.
+inline constexpr std::string_view kOldKeyHeader = "__debezium.oldkey";
+
 // Parts of a record. Views are valid until the next Encode, and as long as the
 // row.
 struct Encoded {
@@ -79,7 +82,8 @@ struct Encoded {
   };
   Text key;    // nullopt: no key
   Text value;  // nullopt: a tombstone
-  // `id` and those of the placements, in order; names may repeat.
+  // kOldKeyHeader, if there is an old key; `id`; those of the placements, in
+  // order. Names may repeat. The headers of the context stand before `id`.
   std::span<const Header> headers;
   std::optional<int32_t> partition;   // nullopt: the key chooses it
   std::optional<WallTime> timestamp;  // nullopt: the time of the commit

@@ -39,7 +39,7 @@ absl::StatusOr<std::unique_ptr<RecordBuilder>> RecordBuilder::Create(
       new RecordBuilder(std::move(routes), options, std::move(dead_letters)));
   if (options.debezium) {
     builder->context_ =
-        debezium::ContextHeadersOf(*options.debezium, options.run_id);
+        debezium::MakeContextHeaders(*options.debezium, options.run_id);
   }
   return builder;
 }
@@ -175,8 +175,9 @@ absl::Status RecordBuilder::AddDebeziumHeaders(const Event& event) {
   WALPOST_RETURN_IF_ERROR(ParseHeaders(event));
   // Debezium writes them for changes of a table that it streams.
   if (mark_.header.empty() && event.source != messages_) {
-    for (const auto& [name, value] : context_)
-      headers_.push_back({name, value});
+    for (const debezium::ContextHeader& header : context_) {
+      headers_.push_back({header.name, header.value});
+    }
   }
   for (const auto& [name, value] : header_object_.members()) {
     headers_.push_back({name, value});

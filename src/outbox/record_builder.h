@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "debezium/context_headers.h"
 #include "outbox/claim_check.h"
 #include "outbox/dead_letter_builder.h"
 #include "outbox/envelope_encoder.h"
@@ -115,7 +116,7 @@ class RecordBuilder {
   ValueFormat format_;
   // Set if records are made as Debezium makes them.
   std::shared_ptr<const debezium::Options> debezium_;
-  std::vector<std::pair<std::string_view, std::string>> context_;
+  std::vector<debezium::ContextHeader> context_;
   size_t messages_;  // the source of logical messages
   DeadLetterBuilder dead_letters_;
   std::array<std::string, 2> own_topics_;  // where no event may go

@@ -1,0 +1,487 @@
+// The values of ColumnType: the text of the server -> Java's object.
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "debezium/array_text.h"
+#include "debezium/base64.h"
+#include "debezium/column_type.h"
+#include "debezium/hstore_text.h"
+#include "debezium/java_time.h"
+#include "debezium/json_string.h"
+#include "debezium/postgres_time.h"
+#include "fmt/format.h"
+
+namespace walpost::debezium {
+namespace {
+
+constexpr int64_t kMicrosPerDay = 86'400'000'000;
+constexpr int64_t kMillisPerDay = 86'400'000;
+// A month has a twelfth of these.
+constexpr double kDaysPerYear = 365.25;
+// The days of an infinite date: beyond 32 bits by one, as Java's cast has it.
+constexpr int64_t kInfinityDays = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMinusInfinityDays = std::numeric_limits<int32_t>::min();
+
+absl::Status NotA(std::string_view type, std::string_view text) {
+  return absl::InvalidArgumentError(
+      fmt::format("'{}' is not a {}", text.substr(0, 100), type));
+}
+
+bool IsSpecialNumber(std::string_view text) {
+  return text == "NaN" || text == "Infinity" || text == "-Infinity";
+}
+
+double SpecialNumber(std::string_view text) {
+  if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  const double infinity = std::numeric_limits<double>::infinity();
+  return text.starts_with('-') ? -infinity : infinity;
+}
+
+// SpecialValueDecimal.toString, which has no number to print.
+std::string_view SpecialNumberName(std::string_view text) {
+  if (text == "NaN") return "NAN";
+  return text.starts_with('-') ? "NEGATIVE_INFINITY" : "POSITIVE_INFINITY";
+}
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+template <typename Number>
+absl::Status ReadAs(std::string_view type, std::string_view text,
+                    Value& value) {
+  Number number = 0;
+  const auto result =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  if (result.ec != std::errc() || result.ptr != text.data() + text.size()) {
+    return NotA(type, text);
+  }
+  value = number;
+  return absl::OkStatus();
+}
+
+void PutText(const std::string& text, TextArena& arena, Value& value) {
+  value = arena.Copy(text);
+}
+
+// MicroDuration.durationMicros, with its rounding.
+int64_t DurationMicros(const Interval& interval) {
+  const double days =
+      static_cast<double>(interval.years * 12 + interval.months) *
+          (kDaysPerYear / 12.0) +
+      static_cast<double>(interval.days);
+  const double whole_seconds = static_cast<double>(interval.micros / 1'000'000);
+  const double seconds =
+      whole_seconds + static_cast<double>(interval.micros % 1'000'000) / 1e6;
+  const double total =
+      (((days * 24 + static_cast<double>(interval.hours)) * 60) +
+       static_cast<double>(interval.minutes)) *
+          60 +
+      seconds;
+  return static_cast<int64_t>(total * 1e6 + 0);
+}
+
+std::string DurationText(const Interval& interval) {
+  std::string seconds;
+  if (interval.micros < 0) seconds += '-';
+  const int64_t micros = std::abs(interval.micros);
+  seconds += std::to_string(micros / 1'000'000);
+  if (micros % 1'000'000 != 0) {
+    std::string fraction = fmt::format(".{:06}", micros % 1'000'000);
+    fraction.erase(fraction.find_last_not_of('0') + 1);
+    seconds += fraction;
+  }
+  return fmt::format("P{}Y{}M{}DT{}H{}M{}S", interval.years, interval.months,
+                     interval.days, interval.hours, interval.minutes, seconds);
+}
+
+// The digits of an amount of money, without currency and separators.
+std::string PlainAmount(std::string_view text) {
+  const bool is_negative = text.starts_with('-') || text.starts_with('(');
+  std::string amount = is_negative ? "-" : "";
+  for (const char c : text) {
+    if ((c >= '0' && c <= '9') || c == '.') amount += c;
+  }
+  return amount;
+}
+
+}  // namespace
+
+absl::Status ColumnType::Read(Text text, TextArena& arena, Value& value) const {
+  value = std::monostate();
+  const bool is_known = text.has_value() && kind_ != Kind::kName;
+  if (is_known) return ReadText(*text, arena, value);
+  if (schema_->is_optional) return absl::OkStatus();
+  // A value of its own, in spite of the constraint that the catalog has now.
+  if (kind_ == Kind::kTimestamptz) {
+    value = std::string_view("1970-01-01T00:00:00Z");
+    return absl::OkStatus();
+  }
+  return ReadText(zero_, arena, value);
+}
+
+absl::Status ColumnType::ReadText(std::string_view text, TextArena& arena,
+                                  Value& value) const {
+  switch (kind_) {
+    case Kind::kText:
+    case Kind::kName:
+      value = text;
+      return absl::OkStatus();
+    case Kind::kOpaque:
+      PutBinary(text, arena, value);
+      return absl::OkStatus();
+    case Kind::kBoolean:
+      value = text == "t";
+      return absl::OkStatus();
+    case Kind::kBit:
+      value = text.find('1') != text.npos;
+      return absl::OkStatus();
+    case Kind::kInt16:
+    case Kind::kInt32:
+    case Kind::kInt64:
+    case Kind::kFloat32:
+    case Kind::kFloat64:
+      return ReadNumber(text, value);
+    case Kind::kBytes:
+      return ReadBytes(text, arena, value);
+    case Kind::kBits:
+      return ReadBits(text, arena, value);
+    case Kind::kNumeric:
+      return ReadNumeric(text, arena, value);
+    case Kind::kMoney:
+      return ReadMoney(text, arena, value);
+    case Kind::kDate:
+      return ReadDate(text, arena, value);
+    case Kind::kTime:
+      return ReadTime(text, arena, value);
+    case Kind::kTimestamp:
+      return ReadTimestamp(text, arena, value);
+    case Kind::kTimestamptz:
+    case Kind::kTimetz:
+      return ReadZoned(text, arena, value);
+    case Kind::kInterval:
+      return ReadInterval(text, arena, value);
+    case Kind::kHstore:
+      return ReadHstore(text, arena, value);
+    case Kind::kArray:
+      return ReadArray(text, arena, value);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ColumnType::ReadNumber(std::string_view text, Value& value) const {
+  switch (kind_) {
+    case Kind::kInt16:
+      return ReadAs<int16_t>("smallint", text, value);
+    case Kind::kInt32:
+      return ReadAs<int32_t>("integer", text, value);
+    case Kind::kInt64:
+      return ReadAs<int64_t>("bigint", text, value);
+    case Kind::kFloat32:
+      return ReadAs<float>("real", text, value);
+    default:
+      return ReadAs<double>("double precision", text, value);
+  }
+}
+
+void ColumnType::PutBinary(std::string_view bytes, TextArena& arena,
+                           Value& value) const {
+  std::string text;
+  switch (options_.binary) {
+    case BinaryMode::kBytes:
+      value = Bytes{bytes};
+      return;
+    case BinaryMode::kBase64:
+      AppendBase64(bytes, Base64Alphabet::kStandard, text);
+      break;
+    case BinaryMode::kBase64UrlSafe:
+      AppendBase64(bytes, Base64Alphabet::kUrlSafe, text);
+      break;
+    case BinaryMode::kHex:
+      for (const char c : bytes) {
+        fmt::format_to(std::back_inserter(text), "{:02x}",
+                       static_cast<uint8_t>(c));
+      }
+      break;
+  }
+  PutText(text, arena, value);
+}
+
+// bytea_output = hex; walpost sets it for its sessions.
+absl::Status ColumnType::ReadBytes(std::string_view text, TextArena& arena,
+                                   Value& value) const {
+  if (!text.starts_with("\\x") || text.size() % 2 != 0) {
+    return NotA("bytea in hex", text);
+  }
+  const std::string_view digits = text.substr(2);
+  if (options_.binary == BinaryMode::kHex) {
+    value = digits;
+    return absl::OkStatus();
+  }
+  const size_t count = digits.size() / 2;
+  char* const bytes = arena.Allocate(count);
+  for (size_t i = 0; i < count; ++i) {
+    const int high = HexDigit(digits[2 * i]);
+    const int low = HexDigit(digits[2 * i + 1]);
+    if (high < 0 || low < 0) return NotA("bytea in hex", text);
+    bytes[i] = static_cast<char>(high << 4 | low);
+  }
+  PutBinary({bytes, count}, arena, value);
+  return absl::OkStatus();
+}
+
+// Little-endian bytes, the last character being the lowest bit; as many as the
+// highest bit that is set needs.
+absl::Status ColumnType::ReadBits(std::string_view text, TextArena& arena,
+                                  Value& value) const {
+  const size_t first = text.find('1');
+  const size_t count = first == text.npos ? 0 : text.size() - first;
+  const size_t size = (count + 7) / 8;
+  char* const bytes = arena.Allocate(size);
+  std::fill_n(bytes, size, '\0');
+  for (size_t i = 0; i < count; ++i) {
+    if (text[text.size() - 1 - i] == '1') {
+      bytes[i / 8] = static_cast<char>(bytes[i / 8] | 1 << i % 8);
+    }
+  }
+  value = Bytes{{bytes, size}};
+  return absl::OkStatus();
+}
+
+void ColumnType::PutDecimal(const Decimal& decimal, TextArena& arena,
+                            Value& value) const {
+  switch (options_.decimal) {
+    case DecimalMode::kPrecise:
+      value = decimal;
+      return;
+    case DecimalMode::kDouble:
+      value = ToDouble(decimal);
+      return;
+    case DecimalMode::kString: {
+      std::string text;
+      AppendPlainDecimal(decimal, text);
+      PutText(text, arena, value);
+      return;
+    }
+  }
+}
+
+absl::Status ColumnType::ReadNumeric(std::string_view text, TextArena& arena,
+                                     Value& value) const {
+  if (IsSpecialNumber(text)) {
+    if (options_.decimal == DecimalMode::kDouble) value = SpecialNumber(text);
+    if (options_.decimal == DecimalMode::kString) {
+      value = SpecialNumberName(text);
+    }
+    return absl::OkStatus();
+  }
+  std::optional<Decimal> decimal = ParseDecimal(text, arena);
+  if (!decimal) return NotA("numeric", text);
+  if (has_scale_) {
+    decimal = WithScale(*decimal, scale_, Rounding::kUnnecessary, arena);
+    if (!decimal) return NotA("numeric of that scale", text);
+  } else if (options_.decimal == DecimalMode::kPrecise) {
+    *decimal = StripTrailingZeros(*decimal);
+    std::string bytes;
+    AppendUnscaledBytes(*decimal, bytes);
+    Struct variable;
+    variable.schema = schema_;
+    variable.values = {Value(decimal->scale), Value(Bytes{arena.Copy(bytes)})};
+    value = std::move(variable);
+    return absl::OkStatus();
+  }
+  PutDecimal(*decimal, arena, value);
+  return absl::OkStatus();
+}
+
+absl::Status ColumnType::ReadMoney(std::string_view text, TextArena& arena,
+                                   Value& value) const {
+  std::optional<Decimal> decimal = ParseDecimal(PlainAmount(text), arena);
+  if (!decimal) return NotA("money", text);
+  if (options_.decimal == DecimalMode::kPrecise) {
+    decimal = WithScale(*decimal, 2, Rounding::kHalfUp, arena);
+    if (!decimal) return NotA("money", text);
+  }
+  PutDecimal(*decimal, arena, value);
+  return absl::OkStatus();
+}
+
+absl::Status ColumnType::ReadDate(std::string_view text, TextArena& arena,
+                                  Value& value) const {
+  const Infinity infinity = InfinityOf(text);
+  const bool is_iso = options_.time_precision == TimePrecision::kIsoString;
+  std::optional<int64_t> days;
+  if (infinity == Infinity::kNone) {
+    days = ParseDate(text);
+  } else if (infinity == Infinity::kNegative) {
+    days = kMinusInfinityDays;
+  } else {
+    days = is_iso ? kMinusInfinityDays - 1 : kInfinityDays;
+  }
+  if (!days) return NotA("date", text);
+  if (is_iso) {
+    std::string iso;
+    AppendIsoDate(*days, iso);
+    iso += 'Z';
+    PutText(iso, arena, value);
+  } else if (options_.time_precision == TimePrecision::kConnect) {
+    value = JavaDate{*days * kMillisPerDay};
+  } else {
+    value = static_cast<int32_t>(*days);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ColumnType::ReadTime(std::string_view text, TextArena& arena,
+                                  Value& value) const {
+  std::optional<int64_t> micros = ParseTime(text);
+  if (!micros) return NotA("time", text);
+  if (is_in_array_) {  // java.sql.Time has milliseconds of one day
+    *micros = *micros % kMicrosPerDay / 1'000 * 1'000;
+  }
+  if (schema_->type == Schema::Type::kString) {
+    std::string iso;
+    AppendIsoTime(*micros % kMicrosPerDay, 0, iso);
+    iso += 'Z';
+    PutText(iso, arena, value);
+  } else if (options_.time_precision == TimePrecision::kConnect) {
+    value = JavaDate{*micros / 1'000};
+  } else if (options_.time_precision == TimePrecision::kNanoseconds) {
+    value = *micros * 1'000;
+  } else if (schema_->type == Schema::Type::kInt32) {
+    value = static_cast<int32_t>(*micros / 1'000);
+  } else {
+    value = *micros;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ColumnType::ReadTimestamp(std::string_view text, TextArena& arena,
+                                       Value& value) const {
+  const std::optional<Moment> moment = ParseTimestamp(text);
+  if (!moment) return NotA("timestamp", text);
+  std::optional<int64_t> number;
+  switch (options_.time_precision) {
+    case TimePrecision::kIsoString: {
+      std::string iso;
+      AppendIsoTimestamp(*moment, 0, iso);
+      PutText(iso, arena, value);
+      return absl::OkStatus();
+    }
+    case TimePrecision::kConnect:
+      value = JavaDate{MillisOf(*moment)};
+      return absl::OkStatus();
+    case TimePrecision::kNanoseconds:
+      number = NanosOf(*moment);
+      if (InfinityOf(text) == Infinity::kPositive) {
+        number = std::numeric_limits<int64_t>::max();
+      } else if (InfinityOf(text) == Infinity::kNegative) {
+        number = std::numeric_limits<int64_t>::min();
+      }
+      break;
+    case TimePrecision::kAdaptive:
+    case TimePrecision::kAdaptiveTimeMicroseconds:
+      number = precision_ > 3 ? MicrosOf(*moment) : MillisOf(*moment);
+      break;
+    case TimePrecision::kMicroseconds:
+      number = MicrosOf(*moment);
+      break;
+  }
+  if (number) value = *number;
+  return absl::OkStatus();
+}
+
+absl::Status ColumnType::ReadZoned(std::string_view text, TextArena& arena,
+                                   Value& value) const {
+  std::string iso;
+  if (kind_ == Kind::kTimestamptz) {
+    if (InfinityOf(text) != Infinity::kNone) {
+      value = text;
+      return absl::OkStatus();
+    }
+    const std::optional<Moment> moment = ParseZonedTimestamp(text);
+    if (!moment) return NotA("timestamp with time zone", text);
+    AppendIsoTimestamp(*moment, precision_, iso);
+  } else {
+    const std::optional<ZonedTimeOfDay> time = ParseZonedTime(text);
+    const bool is_midnight =
+        time && time->micros == kMicrosPerDay && time->offset_seconds == 0;
+    if (!time || (time->micros >= kMicrosPerDay && !is_midnight)) {
+      return NotA("time with time zone that Java has", text);
+    }
+    int64_t micros = time->micros;
+    if (!is_midnight) {
+      micros -= time->offset_seconds * int64_t{1'000'000};
+      micros = (micros % kMicrosPerDay + kMicrosPerDay) % kMicrosPerDay;
+    }
+    AppendIsoTime(micros, 0, iso);
+    iso += 'Z';
+  }
+  PutText(iso, arena, value);
+  return absl::OkStatus();
+}
+
+absl::Status ColumnType::ReadInterval(std::string_view text, TextArena& arena,
+                                      Value& value) const {
+  const std::optional<Interval> interval = ParseInterval(text);
+  if (!interval) return NotA("interval in the style postgres", text);
+  if (options_.interval == IntervalMode::kNumeric) {
+    value = DurationMicros(*interval);
+  } else {
+    PutText(DurationText(*interval), arena, value);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ColumnType::ReadHstore(std::string_view text, TextArena& arena,
+                                    Value& value) const {
+  WALPOST_ASSIGN_OR_RETURN(const HstoreEntries entries,
+                           ParseHstore(text, arena));
+  if (options_.hstore == HstoreMode::kMap) {
+    Map map;
+    for (const auto& [key, entry] : entries) {
+      map.entries.emplace_back(key, entry ? Value(*entry) : Value());
+    }
+    value = std::move(map);
+    return absl::OkStatus();
+  }
+  std::string json = "{";
+  for (const auto& [key, entry] : entries) {
+    if (json.size() > 1) json += ',';
+    AppendJsonString(key, Supplementary::kRaw, json);
+    json += ':';
+    if (entry) {
+      AppendJsonString(*entry, Supplementary::kRaw, json);
+    } else {
+      json += "null";
+    }
+  }
+  json += '}';
+  PutText(json, arena, value);
+  return absl::OkStatus();
+}
+
+absl::Status ColumnType::ReadArray(std::string_view text, TextArena& arena,
+                                   Value& value) const {
+  std::vector<Text> texts;
+  WALPOST_RETURN_IF_ERROR(ParseArray(text, arena, texts));
+  List list;
+  list.elements.resize(texts.size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    WALPOST_RETURN_IF_ERROR(element_->Read(texts[i], arena, list.elements[i]));
+    // Debezium logs what it cannot convert, and has no array then.
+    if (texts[i] && list.elements[i].is_null()) return absl::OkStatus();
+  }
+  value = std::move(list);
+  return absl::OkStatus();
+}
+
+}  // namespace walpost::debezium

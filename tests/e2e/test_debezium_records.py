@@ -1,0 +1,144 @@
+"""Records with records.profile: debezium are those that Debezium made of the
+same rows: bytes of key and value, headers, partition, timestamp and topic."""
+
+import re
+
+import pytest
+
+from harness import Kafka, KafkaReader, Postgres, note
+from harness.debezium_cases import read_groups
+from harness.debezium_records import (NOT_FOLLOWED, differences, wanted_of)
+from harness.debezium_runs import BROKER, PARTITIONS, SERVER, GroupRuns
+from harness.matrix import LONG
+from harness.ports import free_port
+from harness.sections import laid_over
+from harness.walpost import Walpost
+
+# pylint: disable=redefined-outer-name
+
+_USAGE = 2
+_RECORDINGS = ("s1", "s2", "s3", "s4", "s5", "s8", "s9")
+_GROUPS = {group.name: group
+           for name in _RECORDINGS for group in read_groups(name)}
+# Their rows come while walpost streams: what the catalog says changes.
+_LIVE = {"s8/H7"}
+_COUNTS = {"cases": 0, "checks": 0}
+
+
+def _combinations(group):
+    """Setting and converters of each run."""
+    for number in range(len(group.settings)):
+        if (group.name, number) in NOT_FOLLOWED:
+            continue
+        outcomes = [change.outcomes[number] for statement in group.statements
+                    for change in statement.changes
+                    if number in change.outcomes]
+        for converters in _converters_of(outcomes):
+            yield (group.name, number, *converters)
+
+
+def _converters_of(outcomes):
+    yield "string", "string"
+    if not any(outcome.kind == "record" for outcome in outcomes):
+        return  # Debezium fails before it converts anything
+    yield "json", "json"
+    if any("json_schemas" in outcome.value for outcome in outcomes):
+        yield "json_schemas", "json_schemas"
+    if any(outcome.value_schema.startswith("BYTES?") for outcome in outcomes):
+        yield "string", "bytes"
+    if any(outcome.key_schema.startswith("BYTES") for outcome in outcomes):
+        yield "bytes", "json"
+
+
+_CASES = [case for group in _GROUPS.values() for case in _combinations(group)]
+
+
+@pytest.fixture(scope="module")
+def server(module_directory):
+    server = Postgres(module_directory / "many-slots", settings=SERVER).start()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def broker(module_directory):
+    broker = Kafka(module_directory / "any-time", partitions=PARTITIONS,
+                   properties=BROKER).start()
+    yield broker
+    broker.close()
+
+
+@pytest.fixture(scope="module")
+def make(module_directory):
+    """Makes Walposts: make(database, kafka, prefix, section={...})."""
+    made = []
+
+    def new(database, kafka, prefix, **sections):
+        config = {
+            "postgres": {"conninfo": database.conninfo(),
+                         "publication": "walpost", "slot": database.name,
+                         "create": True},
+            "kafka": {"brokers": kafka.bootstrap},
+            "http": {"listen": f"127.0.0.1:{free_port()}"}}
+        made.append(Walpost(module_directory / f"walpost-{len(made)}-{prefix}",
+                            laid_over(config, sections)))
+        return made[-1]
+
+    yield new
+    for walpost in made:
+        walpost.close()
+
+
+@pytest.fixture(scope="module")
+def runs_of(server, broker, make):
+    """The runs of a group, made when its first case asks for them."""
+    done = {}
+
+    def of(name):
+        if name not in done:
+            group = _GROUPS[name]
+            runs = GroupRuns(
+                group, server.create_database(), broker,
+                KafkaReader(broker.bootstrap), make,
+                f"d{len(done)}.")
+            done[name] = runs
+            for case in _CASES:
+                if case[0] == name:
+                    runs.add(*case[1:])
+            if name in _LIVE:
+                runs.stream_live()
+            else:
+                runs.execute()
+                runs.stream()
+        return done[name]
+
+    yield of
+    note("{cases} cases, {checks} parts of records compared".format(**_COUNTS))
+
+
+@pytest.mark.parametrize(
+    "case", _CASES, ids=lambda case: re.sub(r"\W", "-", "-".join(map(str, case))))
+def test_records_are_those_of_the_recording(case, runs_of):
+    name, number, key_converter, value_converter = case
+    group, runs = _GROUPS[name], runs_of(name)
+    run = runs.runs["-".join(map(str, case[1:]))]
+    if number in group.refused:
+        assert run.exit_code == _USAGE, run
+        _COUNTS["cases"] += 1
+        return
+    wanted, failing, unsettled = wanted_of(group, number, key_converter,
+                                           value_converter)
+    texts, checks = differences(run.records, wanted, unsettled, run.prefix,
+                                PARTITIONS, runs.began_ms)
+    assert not texts, "\n".join(texts) + f"\n{run}"
+    if wanted:
+        assert run.state == "done", run
+        assert failing is None or run.set_aside >= len(failing), run
+        assert run.set_aside <= len(failing) + len(unsettled), run
+    elif run.state == "done":
+        assert run.set_aside == len(failing), run
+    else:
+        assert run.exit_code == _USAGE or run.state == "stuck", run
+        assert run.confirmed <= runs.lsns[0], run
+    _COUNTS["cases"] += 1
+    _COUNTS["checks"] += checks + len(failing)
