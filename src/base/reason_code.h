@@ -24,7 +24,7 @@ inline constexpr char kReasonMessageUnreadable[] = "message_unreadable";
 inline constexpr char kReasonPayloadMissing[] = "payload_missing";
 inline constexpr char kReasonColumnUnreadable[] = "column_unreadable";
 inline constexpr char kReasonTextNotUtf8[] = "text_not_utf8";
-// Those of them whose row could not be read whole.
+// Reasons whose row could not be read whole.
 inline constexpr std::array<std::string_view, 4> kUnreadableReasons = {
     kReasonMessageUnreadable,
     kReasonPayloadMissing,

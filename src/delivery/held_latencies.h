@@ -28,13 +28,13 @@ class HeldLatencies {
     }
   }
 
-  // They are visible now.
+  // The events are visible to consumers now.
   void Record(WallTime now, LatencyHistogram& histogram) {
     for (const Run& run : runs_) histogram.Record(now - run.at, run.events);
     runs_.clear();
   }
 
-  // Their transaction was given up.
+  // The transaction of these events was aborted.
   void Clear() { runs_.clear(); }
 
  private:
