@@ -251,7 +251,7 @@ Found OfUnreadCheckpoint(const RelaySigns& signs) {
   return Outage(
       Part::kSink,
       fmt::format("{}: is a Kafka broker reachable at {}? An open transaction "
-                  "of another producer hides the end, too, until the brokers "
+                  "of another producer also hides the end, until the brokers "
                   "abort it",
                   what, signs.brokers),
       what);
