@@ -403,8 +403,8 @@ Found OfUnseen(const RelaySigns& signs) {
   return Degraded(
       Part::kWal,
       fmt::format(
-          "how the server keeps slot {}, whether the publication covers "
-          "the outbox, and what operators decide cannot be seen: {}",
+          "cannot read the WAL status of slot {}, the publication and the "
+          "decisions of operators: {}",
           signs.slot, signs.unseen_because));
 }
 
