@@ -17,18 +17,18 @@
 // columns. `c` are tables that inherit from it. If rows are published under the
 // name of the root (`publish_via_partition_root`) in those two cases, only the
 // pg_class row (`k`) shows that a table was a partition of another one for a
-// moment. This row changes with privileges and indexes, too.
+// moment. This row also changes with privileges and indexes.
 //
-// The row of the publication changes with its owner, too, which keeps no row
+// The row of the publication also changes with its owner, which keeps no row
 // from being sent. Behind the xmin is the oid of the owner, and before that `o`
 // if the last change of the row has set it (pg_shdepend has the same xmin), `w`
 // if it has not, and `p` if that is not known (of a role that initdb has made).
-// What the publication was before a change of owner is not known either;
-// whoever looks often, as walpost does while it runs, knows it.
+// The definition of the publication before a change of owner is then not known
+// either, except to a process that looks often, as walpost does while it runs.
 //
 // A table that was removed from the configuration stays in the text, marked:
 // `left` and the definition that it had then. Rows of relations that are not in
-// the configuration are passed over; which relations, is in the text, too
+// the configuration are passed over; the text also has these relations
 // (passed_over.h):
 //
 //   public.more=left.16400.r16410:900,*=passed.16400@0/1A2B3C8
@@ -69,7 +69,7 @@ struct Coverage {
 
 // The oid of each table; 0: the table does not exist, or was left out.
 std::vector<uint32_t> TableOids(const Coverage& coverage);
-// The same of one; 0: there is no table of this name.
+// The oid of one table; 0: there is no table of this name.
 uint32_t TableOid(const Coverage& coverage, std::string_view name);
 
 // The state under which rows are sent from now on: `now`, plus what `before`
@@ -87,7 +87,7 @@ std::string MergeCoverage(const std::string& newer, const std::string& older);
 // tables of `state` are not added.
 std::string WithStateOf(const std::string& text, const std::string& state);
 
-// `text`, and these relations were passed over, too.
+// `text`, with these relations added to those that were passed over.
 std::string WithPassedOver(const std::string& text, const PassedOver& passed);
 
 // `fresh`, and what `before` has of relations that are not tables of `fresh`:
@@ -102,7 +102,7 @@ std::string WithoutMissingTables(const std::string& text);
 bool LeavesOutMore(const std::string& before, const std::string& after);
 
 // The tables of `now` that `before` does not know: they were added to the
-// configuration. Those that were left out are known.
+// configuration. Tables that were left out are known.
 std::vector<Coverage::Table> AddedTables(const Coverage& before,
                                          const Coverage& now);
 

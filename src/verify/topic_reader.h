@@ -41,7 +41,8 @@ struct TopicReaderOptions {
   std::function<absl::StatusOr<rd_kafka_t*>(rd_kafka_conf_t*)> create = {};
   enum class Isolation {
     kCommitted,
-    // Records of open and aborted transactions, too: proves nothing about rows.
+    // True: also reads records of open and aborted transactions, which proves
+    // nothing about rows.
     kUncommitted,
   };
   Isolation isolation = Isolation::kCommitted;
