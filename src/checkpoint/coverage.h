@@ -6,7 +6,7 @@
 // xmins are kept with what was sent under them (checkpoint, birth record), and
 // compared at every start and while walpost runs (P9).
 //
-//   16390:742o16385,public.outbox=16385.r16394:745
+//   16390:742,!=o16385,public.outbox=16385.r16394:745
 //   publication        name = oid . reason why the publication covers the table
 //
 // A table is covered by its own entry (`r`, pg_publication_rel, of the table or
@@ -20,7 +20,7 @@
 // moment. This row also changes with privileges and indexes.
 //
 // The row of the publication also changes with its owner, which keeps no row
-// from being sent. Behind the xmin is the oid of the owner, and before that `o`
+// from being sent. Behind `!` is the oid of the owner, and before that `o`
 // if the last change of the row has set it (pg_shdepend has the same xmin), `w`
 // if it has not, and `p` if that is not known (of a role that initdb has made).
 // The definition of the publication before a change of owner is then not known
@@ -34,6 +34,10 @@
 //   public.more=left.16400.r16410:900,*=passed.16400@0/1A2B3C8
 //
 // A table is the same one under another name if it has the same oid.
+//
+// 0.2.0 takes `!` and `*` for tables that are not configured. If it has put the
+// text on record again, they stand there escaped, as left out: then the owner
+// is not known, nor is what was passed over.
 //
 // The text has no spaces. Pure.
 #pragma once
@@ -56,7 +60,7 @@ struct Coverage {
 
     friend bool operator==(const Table&, const Table&) = default;
   };
-  std::string publication;  // "16390:742o16385"; empty: none
+  std::string publication;  // "16390:742o16385", with its owner; empty: none
   std::vector<Table> tables;
   PassedOver passed_over = {};
 
