@@ -138,7 +138,9 @@ constexpr KeyText kTexts[] = {
      "fields or columns in braces, with functions: "
      "`\"{event_type|lower|replace:_:-|default:other}\"` (in quotes if it "
      "begins with a brace). In braces, `\\` takes the meaning from a "
-     "following `{`, `}`, `|`, `:` or `\\`: `'{type|replace:\\::-}'`"},
+     "following `{`, `}`, `|`, `:` or `\\`: `'{type|replace:\\::-}'`. "
+     "`match:PATTERN:REPLACEMENT` and `allow_empty` are described "
+     "[below](#topics-by-a-regular-expression)"},
     {"route.partition", "– (the key chooses it)", Reload::kNo,
      "an integer column with the number of the record's partition. A row "
      "whose value is not the number of a partition cannot be delivered "

@@ -28,10 +28,11 @@ bool IsTopicCharacter(char c) {
   return kTopicCharacters[static_cast<unsigned char>(c)];
 }
 
+constexpr std::string_view kSpecialInBraces = "{}|:\\";
+
 bool IsEscape(std::string_view text, size_t at) {
-  constexpr std::string_view kSpecial = "{}|:\\";
   return text[at] == '\\' && at + 1 < text.size() &&
-         kSpecial.find(text[at + 1]) != std::string_view::npos;
+         kSpecialInBraces.find(text[at + 1]) != std::string_view::npos;
 }
 
 // The place of `wanted` that is not escaped; npos: there is none.
@@ -63,6 +64,15 @@ std::string Unescaped(std::string_view text) {
 }
 
 }  // namespace
+
+std::string EscapedInBraces(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (kSpecialInBraces.find(c) != std::string_view::npos) escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
 
 absl::Status ValidateTopicName(std::string_view topic) {
   if (!topic.empty() && topic.size() <= kMaxTopicNameLength && topic != "." &&
@@ -140,38 +150,52 @@ absl::Status TopicTemplate::ParseReference(std::string_view text, Part& part) {
 absl::StatusOr<TopicTemplate::Function> TopicTemplate::ParseFunction(
     const Words& words, std::string_view text) {
   if (words.front() == "lower" && words.size() == 1) {
-    return Function{Function::Kind::kLower, {}, {}};
+    return Function{Function::Kind::kLower, {}, {}, {}};
   }
   if (words.front() == "replace" && words.size() == 3 && !words[1].empty()) {
-    return Function{Function::Kind::kReplace, words[1], words[2]};
+    return Function{Function::Kind::kReplace, words[1], words[2], {}};
   }
   if (words.front() == "default" && words.size() == 2 && !words[1].empty()) {
-    return Function{Function::Kind::kDefault, {}, words[1]};
+    return Function{Function::Kind::kDefault, {}, words[1], {}};
+  }
+  if (words.front() == "allow_empty" && words.size() == 1) {
+    return Function{Function::Kind::kAllowEmpty, {}, {}, {}};
+  }
+  if (words.front() == "match" && words.size() == 3) {
+    WALPOST_ASSIGN_OR_RETURN(JavaPattern pattern,
+                             JavaPattern::Create(words[1], words[2]));
+    return Function{Function::Kind::kMatch, {}, {}, std::move(pattern)};
   }
   return absl::InvalidArgumentError(fmt::format(
-      "'{}' is not a function; there are lower, replace:FROM:TO and "
-      "default:TEXT",
+      "'{}' is not a function; there are lower, replace:FROM:TO, "
+      "default:TEXT, match:PATTERN:REPLACEMENT and allow_empty; a \\ is "
+      "before each {{ }} | : and \\ of their texts",
       text));
 }
 
-void TopicTemplate::Apply(const Function& function, std::string& text,
-                          size_t from) {
+absl::Status TopicTemplate::Apply(const Function& function, std::string& text,
+                                  size_t from) {
   switch (function.kind) {
     case Function::Kind::kLower:
       std::transform(text.begin() + static_cast<ptrdiff_t>(from), text.end(),
                      text.begin() + static_cast<ptrdiff_t>(from),
                      [](unsigned char c) { return absl::ascii_tolower(c); });
-      return;
+      return absl::OkStatus();
     case Function::Kind::kReplace:
       for (size_t at = text.find(function.from, from); at != std::string::npos;
            at = text.find(function.from, at + function.to.size())) {
         text.replace(at, function.from.size(), function.to);
       }
-      return;
+      return absl::OkStatus();
     case Function::Kind::kDefault:
       if (text.size() == from) text.append(function.to);
-      return;
+      return absl::OkStatus();
+    case Function::Kind::kMatch:
+      return function.pattern->ReplaceFirst(text, from);
+    case Function::Kind::kAllowEmpty:
+      return absl::OkStatus();
   }
+  return absl::OkStatus();
 }
 
 // A function may make one topic of two values. So may a literal between two
@@ -181,8 +205,37 @@ bool TopicTemplate::Separates(std::string_view name) const {
   return std::ranges::count_if(parts_, has_value) == 1 &&
          std::ranges::any_of(parts_, [&](const Part& part) {
            return part.has_value && references_[part.reference] == name &&
-                  part.functions.empty();
+                  std::ranges::all_of(part.functions, [](const Function& one) {
+                    return one.kind == Function::Kind::kAllowEmpty;
+                  });
          });
+}
+
+absl::Status TopicTemplate::AppendValue(const Part& part, const Value& value,
+                                        std::string& topic) const {
+  const size_t from = topic.size();
+  topic.append(value.value_or(""));
+  bool is_empty_allowed = value.has_value() && !value->empty();
+  for (const Function& function : part.functions) {
+    const bool takes_empty = function.kind == Function::Kind::kMatch ||
+                             function.kind == Function::Kind::kAllowEmpty;
+    // What a default has made of NULL is a value.
+    if (takes_empty && !value.has_value() && topic.size() == from) continue;
+    is_empty_allowed |= takes_empty;
+    const absl::Status applied = Apply(function, topic, from);
+    if (!applied.ok()) {
+      return Undeliverable(
+          kReasonTopicIllegal,
+          fmt::format("'{}' gives no topic: {}", references_[part.reference],
+                      std::string(applied.message())));
+    }
+  }
+  if (topic.size() > from || is_empty_allowed) return absl::OkStatus();
+  return Undeliverable(
+      kReasonTopicFieldMissing,
+      fmt::format("'{}' is {}, and the topic is made from it ({})",
+                  references_[part.reference],
+                  value.has_value() ? "empty" : "NULL", text_));
 }
 
 absl::Status TopicTemplate::Expand(std::span<const Value> values,
@@ -191,20 +244,7 @@ absl::Status TopicTemplate::Expand(std::span<const Value> values,
   for (const Part& part : parts_) {
     topic.append(part.literal);
     if (!part.has_value) continue;
-    const Value& value = values[part.reference];
-    const bool is_missing = !value.has_value() || value->empty();
-    const size_t from = topic.size();
-    topic.append(value.value_or(""));
-    for (const Function& function : part.functions) {
-      Apply(function, topic, from);
-    }
-    if (is_missing && topic.size() == from) {
-      return Undeliverable(
-          kReasonTopicFieldMissing,
-          fmt::format("'{}' is {}, and the topic is made from it ({})",
-                      references_[part.reference],
-                      value.has_value() ? "empty" : "NULL", text_));
-    }
+    WALPOST_RETURN_IF_ERROR(AppendValue(part, values[part.reference], topic));
   }
   return ValidateTopicName(topic);
 }

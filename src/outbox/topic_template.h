@@ -3,17 +3,20 @@
 //   outbox.event.{aggregate_type}
 //   {event_type|lower|replace:_:-}
 //   {event_type|default:other}
+//   {aggregate_type|match:(.*)\.(.*):$2.$1}
 //
 // {name} is a field of the event or a column of the table. Functions apply
 // from left to right: `lower` (ASCII), `replace:FROM:TO` (every occurrence;
-// TO may be empty), `default:TEXT` (for a value that is NULL or empty). In
-// braces, \ takes the meaning from a following { } | : or \, as in
-// {type|replace:\::-}.
+// TO may be empty), `default:TEXT` (for a value that is NULL or empty),
+// `match:PATTERN:REPLACEMENT` (java_pattern.h), `allow_empty` (for a value that
+// is empty, but not for NULL; so does `match`). In braces, \ takes the meaning
+// from a following { } | : or \, as in {type|replace:\::-}.
 //
 // The result must match Kafka's rule for topic names: 1 to 249 of
 // [a-zA-Z0-9._-], not "." or "..".
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +25,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "outbox/event.h"
+#include "outbox/java_pattern.h"
 
 namespace walpost {
 
@@ -34,8 +38,8 @@ class TopicTemplate {
   const std::vector<std::string>& references() const { return references_; }
 
   // Writes the topic into `topic`; `values` are the event's values of
-  // references(). kInvalidArgument: a value without a default is NULL or empty,
-  // or Kafka would reject the name.
+  // references(). kInvalidArgument: a value without a default is NULL, or it is
+  // empty and no function allows that, or Kafka would reject the name.
   absl::Status Expand(std::span<const Value> values, std::string& topic) const;
 
   const std::string& text() const { return text_; }
@@ -48,10 +52,11 @@ class TopicTemplate {
 
  private:
   struct Function {
-    enum class Kind { kLower, kReplace, kDefault };
+    enum class Kind { kLower, kReplace, kDefault, kMatch, kAllowEmpty };
     Kind kind;
     std::string from;
-    std::string to;  // of kDefault: the text
+    std::string to;                      // of kDefault: the text
+    std::optional<JavaPattern> pattern;  // of kMatch
   };
   struct Part {
     std::string literal;     // comes first
@@ -66,12 +71,19 @@ class TopicTemplate {
   static absl::StatusOr<Function> ParseFunction(const Words& words,
                                                 std::string_view text);
   absl::Status ParseReference(std::string_view text, Part& part);
-  static void Apply(const Function& function, std::string& text, size_t from);
+  // Writes the value with its functions behind `topic`.
+  absl::Status AppendValue(const Part& part, const Value& value,
+                           std::string& topic) const;
+  static absl::Status Apply(const Function& function, std::string& text,
+                            size_t from);
 
   std::string text_;
   std::vector<std::string> references_;
   std::vector<Part> parts_;
 };
+
+// A text as it is written as a word of a function, in braces.
+std::string EscapedInBraces(std::string_view text);
 
 // kInvalidArgument quotes the name and gives Kafka's rule.
 absl::Status ValidateTopicName(std::string_view topic);

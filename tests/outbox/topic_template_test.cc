@@ -44,6 +44,27 @@ TEST(TopicTemplateTest, ExpandsToATopic) {
       {"x.{a|default:Other|lower}", {Value()}, "x.other"},
       {"x.{a|lower|default:Other}", {Value()}, "x.Other"},
       {"{a|default:x}.{a}", {"y"}, "y.y"},
+      {"x.{a|allow_empty}", {""}, "x."},
+      {"x.{a|allow_empty}", {"y"}, "x.y"},
+      {"{a|match:(.*)\\.(.*):$2-$1}", {"a.b"}, "b-a"},
+      {"{a|match:(.*)\\.(.*):$2-$1}", {"customer"}, "customer"},
+      {"{a|match:cust.*:matched}", {"customer"}, "matched"},
+      {"{a|match:cust.*:matched}", {"a.b"}, "a.b"},
+      {"{a|match:a\\|ab:X}", {"ab"}, "Xb"},
+      {"{a|match:(?<v>.*):event.$\\{v\\}}", {"order"}, "event.order"},
+      {"{a|match:(?<v>.*):event.$\\{v\\}}", {""}, "event."},
+      {"{a|match:(?\\:b\\{2\\}\\|c)\\\\.x:y}", {"bb.x"}, "y"},
+      {"{a|match:(.):$1$1|lower}", {"X"}, "xx"},
+      {"{a|lower|match:x:y}", {"X"}, "y"},
+      {"{a|default:x|match:x:y}", {Value()}, "y"},
+      {"{a|match:x:y|default:z}", {Value()}, "z"},
+      {"{a|match:(?<kind>\\w+)\\.v(\\d):events.$\\{kind\\}-$2}",
+       {"order.v2"},
+       "events.order-2"},
+      {"{a|match:(?<kind>\\w+)\\.v(\\d):events.$\\{kind\\}-$2}",
+       {"invoice"},
+       "invoice"},
+      {"p.{a|match:x:y}.{b}", {"x", "b"}, "p.y.b"},
   };
   for (const Expansion& row : rows) {
     SCOPED_TRACE(row.text);
@@ -93,6 +114,11 @@ TEST(TopicTemplateTest, RefusesWhatItCannotReadAndSaysWhy) {
       {"{a|replace::y}", "'replace::y' is not a function"},
       {"{a|replace:x:y:z}", "'replace:x:y:z' is not a function"},
       {"{a| lower}", "' lower' is not a function"},
+      {"{a|match:x}", "'match:x' is not a function"},
+      {"{a|match:(?\\:x):y:z}", "is not a function"},
+      {"{a|match:(:y}", "pattern '(': a '(' without its ')'"},
+      {"{a|match:a:$1}", "replacement '$1': the pattern has no group 1"},
+      {"{a|allow_empty:x}", "'allow_empty:x' is not a function"},
   };
   for (const Refusal& row : rows) {
     const absl::Status status = TopicTemplate::Parse(row.text).status();
@@ -132,6 +158,37 @@ TEST(TopicTemplateTest, NullGivesNoTopicAndIsNamed) {
       << status;
 }
 
+// Its replacement need not have anything of the value.
+TEST(TopicTemplateTest, NullGivesNoTopicToAFunctionThatTakesEmptyValues) {
+  for (const char* text : {"x.{a|match:.*:y}", "x.{a|allow_empty}"}) {
+    std::string topic;
+    const absl::Status status =
+        TopicTemplate::Parse(text)->Expand(std::vector<Value>{Value()}, topic);
+    EXPECT_EQ(ReasonCodeOf(status), kReasonTopicFieldMissing) << status;
+    EXPECT_NE(std::string(status.message()).find("'a' is NULL"),
+              std::string::npos)
+        << status;
+  }
+}
+
+TEST(TopicTemplateTest, NamesAValueThatItsPatternCannotTake) {
+  std::string topic;
+  const absl::Status status = TopicTemplate::Parse("{a|match:(.*)$:$1}")
+                                  ->Expand(std::vector<Value>{"x\n"}, topic);
+  EXPECT_EQ(ReasonCodeOf(status), kReasonTopicIllegal) << status;
+}
+
+TEST(TopicTemplateTest, ATextIsEscapedAsAWord) {
+  for (const char* text : {"a", "{}|:\\", "(?<v>a\\.b|c{2})\\\\", ""}) {
+    const auto parsed =
+        TopicTemplate::Parse("{a|default:x" + EscapedInBraces(text) + "}");
+    ASSERT_TRUE(parsed.ok()) << parsed.status();
+    std::string topic;
+    (void)parsed->Expand(std::vector<Value>{Value()}, topic);
+    EXPECT_EQ(topic, "x" + std::string(text));
+  }
+}
+
 TEST(TopicTemplateTest, RefusesATopicThatKafkaWould) {
   const auto parsed = TopicTemplate::Parse("{a}");
   std::string topic;
@@ -148,6 +205,8 @@ TEST(TopicTemplateTest, SeparatesValuesThatNeverMakeOneTopic) {
     return TopicTemplate::Parse(text)->Separates("x");
   };
   EXPECT_TRUE(separates("a.{x}.b"));
+  EXPECT_TRUE(separates("a.{x|allow_empty}"));
+  EXPECT_FALSE(separates("a.{x|match:y:z}"));
   EXPECT_FALSE(separates("a.{x|lower}"));
   EXPECT_FALSE(separates("a.{x|default:other}"));
   EXPECT_FALSE(separates("a.{x}{y}"));
