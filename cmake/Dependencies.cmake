@@ -18,6 +18,8 @@ unset(pkgcfg_lib_rdkafka_rdkafka CACHE)
 pkg_check_modules(rdkafka REQUIRED IMPORTED_TARGET rdkafka>=2.14)
 pkg_check_modules(rapidjson REQUIRED IMPORTED_TARGET RapidJSON)
 pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
+# Its -pthread would compile sources without the precompiled headers.
+set_property(TARGET PkgConfig::re2 PROPERTY INTERFACE_COMPILE_OPTIONS)
 pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(prometheus REQUIRED IMPORTED_TARGET prometheus-cpp-core)

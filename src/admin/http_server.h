@@ -8,8 +8,8 @@
 //       io.get_executor(), {.listen = "[::1]:0"},
 //       {.version = version, .status = [&] { return relay.Status(); }});
 //
-// Owned by whoever runs the loop; destroy it before the io_context and before
-// what the functions of its sources use. Used only from the loop's thread.
+// Owned by the object that runs the loop; destroy it before the io_context and
+// before the objects that its sources use. Used only from the loop's thread.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

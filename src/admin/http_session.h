@@ -54,7 +54,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
  private:
   void Read();
   void OnRead(boost::beast::error_code error);
-  // Shows the page that was asked for; one that is awaited, when it is there.
+  // Shows the requested page. If the page waits for something, shows it then.
   void Show();
   void Write(Page page);
   void OnWritten(boost::beast::error_code error);

@@ -1,4 +1,4 @@
-// The page /wait: has everything up to an LSN been acknowledged?
+// The page /wait: says whether everything up to an LSN has been acknowledged.
 //
 //   /wait?lsn=16/B374D838&timeout=10
 //
@@ -33,8 +33,9 @@ absl::StatusOr<LsnWait> ParseLsnWait(std::string_view query);
 // `waited`: since the question. OK: acknowledged. kUnavailable: not yet.
 // kInvalidArgument: never, here.
 //
-// An LSN that was passed is not enough: slot and publication are looked at once
-// more after the question, because what they did not send was passed, too.
+// It is not enough that the LSN was passed: slot and publication are checked
+// once more after the question, because rows that they did not send were also
+// passed.
 absl::Status Answer(const LsnWait& wait, const RelayStatus& status,
                     std::chrono::milliseconds waited);
 

@@ -30,11 +30,12 @@ struct Page {
   boost::beast::http::status status = boost::beast::http::status::ok;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
-  // The client waits as long for a better answer: to be asked for again.
+  // If not zero, the page is asked for again until this time has passed,
+  // because the client waits for a better answer.
   std::chrono::milliseconds is_awaited_for{0};
 };
 
-// Each function is called again for each page that shows what it returns.
+// The functions that return what pages show; called again for each page.
 struct PageSources {
   std::string version;
   std::function<RelayStatus()> status;
@@ -61,7 +62,7 @@ class Pages {
 
   PageSources sources_;
   MonotonicTime begun_at_;
-  // For all that wait: they ask again and again.
+  // The status for all waiting requests, which ask again and again.
   mutable std::optional<RelayStatus> recent_;
   mutable MonotonicTime recent_at_;
 };

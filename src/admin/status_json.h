@@ -17,7 +17,7 @@
 
 namespace walpost {
 
-// What is shown besides the status.
+// Facts that are shown besides the status.
 struct StatusContext {
   std::string_view version;
   WallTime now;

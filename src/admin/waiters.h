@@ -1,5 +1,5 @@
-// Waiters: how many requests wait for their page at once. The other
-// connections are left for those that are answered at once, such as probes.
+// Waiters: limits the requests that wait for their page. The other connections
+// are left for requests that are answered at once, such as probes.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// CommitPace: decides when the rows so far are worth a Kafka transaction.
+// CommitPace: decides when the rows so far are committed as a Kafka
+// transaction.
 //
 // A commit takes some milliseconds, and nothing is sent meanwhile. After a
 // failure the next transactions are small: 1 record, 2, 4, ...
@@ -35,7 +36,7 @@ class CommitPace {
     limit_ = std::min(kMaxRecords, 2 * limit_);
     Begin();
   }
-  // Rows that were not committed are read again.
+  // The sink was taken over: rows that were not committed are read again.
   void OnTakeOver() {
     if (records_ > 0) limit_ = 1;
     Begin();

@@ -1,4 +1,4 @@
-// RangeBackfill: decides what of a range of the WAL goes out again, for
+// RangeBackfill: decides which events of a range of the WAL are sent again, for
 // `walpost replay`.
 //
 //   ReplaySource ──▶ RangeBackfill ──▶ WalProgress ──▶ Sender
@@ -36,7 +36,7 @@ class RangeBackfill final : public EventConsumer {
     uint32_t timeline = 0;
     uint64_t per_second = 0;  // records; 0: no limit
     std::function<MonotonicTime()> clock;
-    // Why the sink does not get on; nullptr: it always does.
+    // Why the sink makes no progress; nullptr: it always does.
     std::function<absl::Status()> sink_trouble;
   };
   struct Counts {
@@ -50,17 +50,17 @@ class RangeBackfill final : public EventConsumer {
   // Before the first event: sends through `sender`, which has no other source
   // and outlives this object.
   void Begin(Options options, EventsOnRecord on_record, Sender& sender);
-  // Likewise a dry run, which only counts what `preview` builds.
+  // Begins a dry run, which only counts the records that `preview` builds.
   void BeginDryRun(Options options, EventsOnRecord on_record,
                    std::unique_ptr<RecordBuilder> preview);
 
-  // All before it is acknowledged; in a dry run: counted.
+  // LSN before which everything is acknowledged; in a dry run: counted.
   Lsn resume() const { return confirmable(); }
   Counts counts() const;
 
   // EventConsumer.
   bool CanTake() const override {
-    // Without the rate: the end of a transaction need not wait for it.
+    // Ignores the rate, because the end of a transaction need not wait for it.
     return !progress_ || progress_->CanTake();
   }
   Offer OnEvent(const Event& event, const absl::Status& mapped) override;

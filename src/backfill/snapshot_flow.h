@@ -42,7 +42,7 @@ class SnapshotFlow {
   };
   enum class Shows {
     kAllBeforeSlot,  // exactly what committed before the slot begins
-    kPresent,        // later rows, too, which the stream repeats
+    kPresent,        // also later rows, which the stream repeats
   };
 
   explicit SnapshotFlow(Options options) : options_(options) {}
@@ -57,19 +57,19 @@ class SnapshotFlow {
   // `is_blocked`: a row cannot be delivered.
   void OnPublished(const absl::Status& status, bool is_blocked,
                    bool sink_failed);
-  // kReturn comes next, when what is being done has ended.
+  // After the present step, kReturn comes next.
   void Stop() { is_stopped_ = true; }
 
-  // The slot is another one than before: all rows are from before it.
+  // The slot was replaced by a new one, so all rows are from before it.
   void OnOtherSlot() { is_blocked_ = false; }
 
-  // The server has closed the connection on which rows are read: what fails
-  // then may pass.
+  // The server has closed the connection on which rows are read, so failures
+  // from then on may pass.
   void OnConnectionLost() { is_lost_ = true; }
 
-  // There is nothing to do, or no more.
+  // True if there is nothing to do, or nothing more.
   bool is_done() const { return is_done_; }
-  // From the first row to the end of the attempt.
+  // True from the first row to the end of the attempt.
   bool is_publishing() const { return is_publishing_; }
   // For kReturn. kUnavailable: the next run continues. kCancelled: Stop was
   // called. kFailedPrecondition, kInvalidArgument: an operator must act.

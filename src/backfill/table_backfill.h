@@ -9,9 +9,10 @@
 // old one was lost, and after OnSinkReplaced if the sink has failed. It
 // continues behind the last acknowledged row (scan_cursor.h).
 //
-// With a ledger the rows are in Kafka transactions, with the progress in each:
-// rows are done when they are committed. After a take-over Load says what
-// counts, and not the memory of this process: another one may have continued.
+// With a ledger the rows are in Kafka transactions, each of which also has the
+// progress: rows are done when they are committed. After a take-over the ledger
+// counts (Load), and not the memory of this process, because another process
+// may have continued.
 //
 // Pure: time comes in as a parameter. One owner drives it, beside its Sender.
 #pragma once
@@ -59,7 +60,7 @@ class TableBackfill {
     ErrorActions on_error;
     // A dry run, which only counts what this would build; nullptr: none.
     std::unique_ptr<RecordBuilder> preview;
-    // What becomes of a row that is not in Kafka; nullptr: nobody asks.
+    // Gets what becomes of each row that is not in Kafka; nullptr: nobody asks.
     std::function<void(const Event& event, std::string_view what)> on_row;
     // Rows are in transactions, with a ledger for the slot that begins here.
     std::optional<Lsn> ledger;
@@ -93,9 +94,10 @@ class TableBackfill {
   void Begin();
   // `may_send`: nobody has paused the flow.
   Do Next(MonotonicTime now, bool may_send);
-  // A step has failed on the way to the rows.
+  // Connecting, or opening a table, has failed.
   void Fail(absl::Status reason);
-  // The sink does not get on, for the owner's reason: silence, for example.
+  // The sink makes no progress, for a reason that the owner knows, such as
+  // silence.
   void OnSinkTrouble(const absl::Status& trouble);
   // Ends the round soon, and each later one.
   void Stop() { is_stopped_ = true; }
@@ -138,7 +140,7 @@ class TableBackfill {
 
   // Rows to leave out from now on, as if they were done.
   void SetLeftOut(EventSet rows) { left_out_ = std::move(rows); }
-  // Likewise rows that are on record, as of now.
+  // Rows on record, as of now, which are also left out.
   void SetOnRecord(EventsOnRecord events) {
     options_.on_record = std::move(events);
   }

@@ -1,5 +1,5 @@
-// An OAUTHBEARER token as a program printed it (kafka.token_command), and when
-// it expires. Programs print one of:
+// An OAUTHBEARER token as a program printed it (kafka.token_command), and its
+// expiry. Programs print one of:
 //
 //   eyJhbGciOi...                        a JSON web token: its claim `exp`
 //   aHR0cHM6Ly9rYWZrYS...                Amazon MSK's: a signed URL in base64,

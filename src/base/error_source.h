@@ -1,5 +1,5 @@
-// Which end an error of `run` comes from, for its exit code. Unmarked errors
-// are those of Postgres.
+// Marks whether an error of `run` comes from Postgres or Kafka, for its exit
+// code. Unmarked errors are those of Postgres.
 #pragma once
 
 #include "absl/status/status.h"

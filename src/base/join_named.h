@@ -1,5 +1,5 @@
-// Joins what an operator has to know of each: all of it, up to a limit that a
-// log line can hold.
+// Joins texts for an operator: all of them, up to a limit that a log line can
+// hold.
 #pragma once
 
 #include <algorithm>

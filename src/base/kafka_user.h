@@ -1,4 +1,5 @@
-// KafkaUser: who walpost is to the brokers, for printed commands.
+// KafkaUser: the user as which walpost logs in to the brokers, for printed
+// commands.
 #pragma once
 
 #include <string>

@@ -1,14 +1,14 @@
 // The commands of walpost in messages.
 //
 // A message that names a command says `walpost VERB -c FILE`, whichever room it
-// comes from, and also where it is stored. Whoever shows it (log, HTTP pages,
-// the output of a verb) fills in the arguments of this process, so that the
-// command can be pasted:
+// comes from, and also where it is stored. The code that shows it (log, HTTP
+// pages, the output of a verb) fills in the arguments of this process, so that
+// the command can be pasted:
 //
 //   walpost skip -c FILE 0/154F6A8/3 --why REASON
 //   walpost skip -c '/etc/wal post.yaml' 0/154F6A8/3 --why REASON
 //
-// Pure, but for the arguments, which are those of the process.
+// Pure, except for the arguments, which are those of the process.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@
 
 namespace walpost {
 
-// What messages have in place of the arguments.
+// The placeholder of the arguments in messages.
 inline constexpr std::string_view kOwnArguments = "-c FILE";
 
 // `text` as one word of a POSIX shell: in single quotes if it needs them.

@@ -25,7 +25,7 @@ inline constexpr char kReasonPayloadMissing[] = "payload_missing";
 inline constexpr char kReasonColumnUnreadable[] = "column_unreadable";
 inline constexpr char kReasonTextNotUtf8[] = "text_not_utf8";
 inline constexpr char kReasonConversionFailed[] = "conversion_failed";
-// Those of them whose row could not be read whole.
+// Reasons whose row could not be read whole.
 inline constexpr std::array<std::string_view, 5> kUnreadableReasons = {
     kReasonMessageUnreadable, kReasonPayloadMissing,   kReasonColumnUnreadable,
     kReasonTextNotUtf8,       kReasonConversionFailed,

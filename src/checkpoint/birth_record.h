@@ -29,13 +29,14 @@
 
 namespace walpost {
 
-// A table that came to outbox.tables after the birth of the slot. Older
-// releases do not know the word, so for them nothing is proven of its rows.
+// A table that was added to outbox.tables after the slot was created. Older
+// releases do not know this word of the record, so they have no proof for the
+// table's rows.
 struct AddedTable {
   std::string name;        // schema.table
   std::string definition;  // as in Coverage; marked if it was left out since
-  // Rows of this transaction (an xid8) and later ones are sent, or wait until
-  // they are; and the slot's position then.
+  // Rows of this transaction (an xid8) and later ones are sent, or still wait
+  // to be sent; `since` is the slot's position at that time.
   uint64_t from_transaction = 0;
   Lsn since;
   // Likewise rows of this time and later, in whole seconds: the proof that
@@ -83,11 +84,11 @@ std::string CoverageOf(const BirthRecord& record, Announced announced);
 // nullptr: the table was not added, or not put on record.
 const AddedTable* FindAdded(const BirthRecord& record, std::string_view name);
 
-// `record` begins now, and all that the slot of `before` was to send was
-// published: the proof of each table reaches back as far as it did then.
+// `record` begins now, and everything that the slot of `before` had to send was
+// published. So the proof of each table reaches back as far as in `before`.
 void ContinueProof(BirthRecord& record, const BirthRecord& before);
 
-// Notes in a record that everything from before the slot was published, too.
+// Notes in a record that everything from before the slot was also published.
 void NoteAllPublished(BirthRecord& record);
 bool AllWasPublished(const BirthRecord& record);
 
@@ -103,8 +104,8 @@ std::string WithBirthRecord(std::string_view comment,
 std::optional<std::string> WithParkedTable(std::string_view comment,
                                            std::string_view slot,
                                            ParkedTable parked_table);
-// Adds a topic of dead letters to it; nullopt: there is no record, or it has
-// the topic.
+// Adds a topic of dead letters to the slot's record; nullopt: there is no
+// record, or it has the topic already.
 std::optional<std::string> WithLetterTopic(std::string_view comment,
                                            std::string_view slot,
                                            const std::string& topic);

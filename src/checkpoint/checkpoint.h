@@ -1,7 +1,7 @@
 // Checkpoint: our own durable resume point, the stored LSN.
 //
-// It says up to where everything is acknowledged, for one slot of one cluster;
-// it is valid for no other. Its serialized form is a published contract
+// It says up to which LSN everything is acknowledged. It is valid for one slot
+// of one cluster. Its serialized form is a published contract
 // (proto/walpost/v1/checkpoint.proto).
 #pragma once
 
@@ -62,9 +62,9 @@ struct Checkpoint {
 
 // Converts the checkpoint to `numbering`. An ordinal of another numbering has
 // no meaning, so the position is dropped: its transaction is sent again as a
-// whole, not in a part that may be the wrong one. The horizon is dropped, too:
-// rows of another table may not have been events. True if that may repeat
-// something.
+// whole, not in a part that may be the wrong one. The horizon is also dropped,
+// because rows of another table may not have been events. True if events may be
+// repeated by that.
 bool Renumber(Checkpoint& checkpoint, uint64_t numbering);
 
 // True if `one` is further than `other` of the same slot and cluster: it has a

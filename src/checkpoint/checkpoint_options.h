@@ -22,16 +22,16 @@ struct CheckpointOptions {
       {"kafka", Store::kKafka},
       {"postgres", Store::kPostgres},
   }};
-  // Those that keep a checkpoint, for messages.
+  // The stores that keep a checkpoint, for messages.
   static constexpr std::string_view kKeepers = "file, postgres or kafka";
 
   Store store = Store::kNone;
   std::string path = "walpost.checkpoint";
   std::string topic = "walpost.checkpoint";
   std::string table = "public.walpost_checkpoint";
-  // Minimum time between two checkpoints while events flow: the most that is
-  // sent again after a crash. Without events at most every 10 s, so that a
-  // store in the source database does not feed itself.
+  // Minimum time between two checkpoints while events flow: after a crash the
+  // events of at most this time are sent again. Without events a checkpoint is
+  // written at most every 10 s, because one in the source database writes WAL.
   std::chrono::milliseconds interval{200};
 
   bool has_store() const { return store != Store::kNone; }

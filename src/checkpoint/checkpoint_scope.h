@@ -33,9 +33,10 @@ Checkpoint ContinueFrom(const std::optional<Checkpoint>& loaded,
 // everything before it is done.
 Checkpoint BeginAtBirth(CheckpointScope owner);
 
-// Transactions of the owner's slot that commit before it are in Kafka, although
-// the slot may have them. 0/0: the checkpoint does not say so: it is of another
-// server, timeline or slot, or `gap` is that what it knows is in no Kafka.
+// The LSN before which all transactions of the owner's slot are in Kafka,
+// although the slot may still have them. 0/0: the checkpoint does not prove
+// that, because it is of another server, timeline or slot, or because `gap`
+// means that these events are no longer in Kafka.
 Lsn DeliveredUpTo(const Checkpoint& checkpoint, const CheckpointScope& owner,
                   std::string_view gap);
 
@@ -48,11 +49,12 @@ enum class ForeignCheckpoint {
 // The checkpoint that keeps `gap`; nullopt: it is kept already, or cannot be,
 // or nothing is known of the source yet. The stored values stay as they are,
 // because a gap is judged by them; `saved`: the last one that this process has
-// stored. If nothing was stored yet, at least the gap is. The gap of a table is
-// kept as the rows that were passed over: that is what it is judged by.
+// stored. If nothing was stored yet, the new checkpoint has at least the gap.
+// The gap of a table is kept as the rows that were passed over, by which it is
+// judged.
 //
-// Nothing of ours is written into the checkpoint of another system, which may
-// be in use there. It shows the gap as long as it is in our place.
+// We never write into the checkpoint of another system, which may be in use
+// there. As long as it is in our place, it shows the gap by itself.
 std::optional<Checkpoint> CheckpointOfGap(
     const Gap& gap, const std::optional<Checkpoint>& loaded,
     const Checkpoint& saved, CheckpointScope owner, WallTime now,

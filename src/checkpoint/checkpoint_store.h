@@ -55,7 +55,8 @@ class CheckpointStore {
   // transactions. nullptr: there is no stream.
   virtual void SetSink(Sink* /*sink*/) {}
 
-  // Save may be called now. If not, call it after the sink has reported.
+  // True if Save may be called now. Otherwise call it after the sink has
+  // reported.
   virtual bool is_ready() const { return true; }
   // Makes it durable, in place of the earlier one. kAborted: another instance
   // has written a later one; ours was not written. Other errors as above.
@@ -69,8 +70,8 @@ class CheckpointStore {
     Save(checkpoint, std::move(done));
   }
 
-  // Nothing is stored for a while: a verb may use the place. The next call
-  // takes it again. Not during a call.
+  // Releases the place, so that a verb may use it. The next call takes it
+  // again. Requires that no call is pending.
   virtual void Release() {}
 
   // True if an older checkpoint of another instance may hide ours, so that ours

@@ -79,10 +79,10 @@ class CheckpointWriter {
   // LSN to confirm to Postgres: as WalProgress has it, and stored.
   Lsn confirmable() const;
 
-  // WalProgress::settled_through, as far as no rewind takes it back.
+  // WalProgress::settled_through, without progress that a rewind may take back.
   Position settled_through() const;
 
-  // Stops writing until Begin: the slot is not ours now.
+  // Stops writing until Begin, because another instance has the slot.
   void Pause() { begun_ = false; }
   // The transaction that was not committed is void, and another one begins.
   void ForgetFailure() {
@@ -92,14 +92,14 @@ class CheckpointWriter {
   // The newest stored checkpoint; empty before Begin.
   const Checkpoint& saved() const { return saved_; }
   // Error of the last attempt; ok after a success. kAborted: another instance
-  // writes, too.
+  // writes as well.
   const absl::Status& status() const { return status_; }
   // The stream must end: another instance has written a later checkpoint, and
   // so has the slot; or the transaction was not committed, as far as is known.
   bool must_end() const;
   // True while the store works: do not use it until it has answered.
   bool is_busy() const { return busy_; }
-  // Since when; nullopt: it does not work.
+  // Time since which the store works; nullopt: it does not.
   std::optional<MonotonicTime> busy_since() const {
     return busy_ ? std::optional(tried_at_) : std::nullopt;
   }
@@ -109,8 +109,8 @@ class CheckpointWriter {
   std::optional<MonotonicTime> failing_since() const { return failing_since_; }
 
  private:
-  // What no rewind takes back, with a batcher. The checkpoint alone does not
-  // tell: the server may have been restored since.
+  // With a batcher: progress that no rewind takes back. The stored checkpoint
+  // is not enough, because the server may have been restored since.
   struct Progress {
     Lsn confirmed;
     Position settled_through;

@@ -1,4 +1,5 @@
-// Continuity: does the server continue where we left off, or is there a gap?
+// Continuity: decides whether the server continues where we left off, or
+// whether there is a gap.
 //
 // Checked at the start and on every reconnect, before anything is streamed:
 // earlier knowledge (birth record, checkpoint, memory of this process) against

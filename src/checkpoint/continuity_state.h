@@ -36,10 +36,10 @@ namespace walpost {
 
 class ContinuityState {
  public:
-  // Where to continue after a promotion. kAtCheckpoint: behind its event, if
-  // the new primary has that, too. What walpost itself has written into the old
-  // one may be missing there; whoever depends on such rows continues at the
-  // slot.
+  // Where to continue after a promotion. kAtCheckpoint: behind the event of the
+  // checkpoint, if the new primary also has that event. Rows that walpost
+  // itself has written into the old primary may be missing there. A caller that
+  // depends on such rows continues at the slot.
   enum class AfterPromotion { kAtSlot, kAtCheckpoint };
 
   // `progress` outlives the object.
@@ -81,23 +81,24 @@ class ContinuityState {
     uint64_t announced_from = 0;
   };
   std::vector<NewTable> NewTables() const;
-  // The stream would send nothing that committed before it.
+  // LSN where the stream would resume: it sends no transaction that committed
+  // before.
   Lsn resumes_at() const;
-  // What was found in such a table: how many rows the slot does not send, for
-  // people; and whether there are rows among them that it did send.
+  // Findings about such a table: the number of rows that the slot does not
+  // send, for people, and whether the slot did send some of them.
   void SetUnsentRows(const std::string& table, std::string rows,
                      bool was_passed_over);
 
-  // No check is needed: the slot's user has judged it, and another walpost may
-  // move it, under a different publication. kAborted: the server was promoted
-  // meanwhile; start over.
+  // The slot is in use, so no check is needed: its user has checked it, and
+  // another walpost may move it, under a different publication. kAborted: the
+  // server was promoted meanwhile; start over.
   absl::Status OnSlotInUse(bool by_walpost);
 
   // kAborted: start over, after a promotion or because an operator has resolved
   // the gap. kUnavailable: look again. kFailedPrecondition: there is a gap.
   absl::Status Continue();
-  // The last Continue has asked to look again, and nothing but this process
-  // knows where the slot stood: another instance may have moved it.
+  // True if the last Continue has asked to look again, and only this process
+  // knows where the slot stood. Another instance may have moved it.
   bool suspects_another_instance() const { return suspects_another_instance_; }
   // The promotion or the change of owner that Continue has found, for the log;
   // empty: none.
@@ -119,20 +120,21 @@ class ContinuityState {
   // Facts that an earlier start could not know yet; see UpdateRecord.
   std::optional<RecordUpdate> UpdatedRecord(const std::string& kafka_cluster,
                                             const RecordFence& fence) const;
-  // A first start: the record that begins now. The coverage of the publication
-  // is its, from now on.
+  // On a first start: the record that begins now. From now on it has the
+  // coverage of the publication.
   BirthRecord RecordOfBirth(BirthRecord described);
   void OnStreaming() { has_streamed_ = true; }
 
   // True if all earlier LSNs are void. True only once.
   bool TakeStartOver() { return std::exchange(must_start_over_, false); }
 
-  // Nothing is known from before; as of the last Continue.
+  // True if nothing is known from before, as of the last Continue.
   bool is_first_start() const { return is_first_start_; }
   bool has_streamed() const { return has_streamed_; }
   const std::optional<BirthRecord>& record() const { return record_; }
 
-  // Owner of the last stream's checkpoints, but for what only the sink knows.
+  // Owner of the last stream's checkpoints, without the facts that only the
+  // sink knows.
   CheckpointScope owner() const;
 
   // Identity of the last stream.

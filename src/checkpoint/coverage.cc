@@ -1,6 +1,7 @@
 #include "checkpoint/coverage.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
@@ -13,12 +14,27 @@ namespace {
 
 // Older releases wrote the mark alone.
 constexpr std::string_view kLeftOut = "left";
-// In the place of a table.
+// In the place of tables, which have a schema.
 constexpr char kAnyRelation[] = "*";
+constexpr char kOwner[] = "!";
 // Stand before the owner of a publication.
 constexpr std::string_view kOwnerMarks = "owp";
 constexpr char kOwnerWasSet = 'o';
 constexpr char kPinnedOwner = 'p';
+
+// "16390:742" of "16390:742o16385".
+std::string_view RowOf(std::string_view publication) {
+  return publication.substr(0, publication.find_first_of(kOwnerMarks));
+}
+
+// "o16385"; empty: of an older release.
+std::string_view OwnerOf(std::string_view publication) {
+  return publication.substr(RowOf(publication).size());
+}
+
+bool IsOwner(std::string_view text) {
+  return text.find_first_of(kOwnerMarks) == 0;
+}
 
 std::string OidOf(std::string_view definition) {
   return std::string(definition.substr(0, definition.find_first_of(":.")));
@@ -105,7 +121,9 @@ std::string DescribeTable(const Coverage::Table& before,
 }  // namespace
 
 std::string Coverage::ToString() const {
-  std::string text = publication;
+  std::string text(RowOf(publication));
+  const std::string_view owner = OwnerOf(publication);
+  if (!owner.empty()) text += fmt::format(",{}={}", kOwner, owner);
   for (const Table& table : tables) {
     text += fmt::format(",{}={}", EscapeName(table.name), table.definition);
   }
@@ -121,12 +139,16 @@ Coverage Coverage::Parse(std::string_view text) {
   for (size_t i = 1; i < parts.size(); ++i) {
     const size_t equals = parts[i].find('=');
     if (equals == std::string::npos) continue;
-    const std::string_view name = std::string_view(parts[i]).substr(0, equals);
-    const std::string definition = parts[i].substr(equals + 1);
+    std::string name =
+        UnescapeName(std::string_view(parts[i]).substr(0, equals));
+    std::string definition = parts[i].substr(equals + 1);
     if (name == kAnyRelation) {
       coverage.passed_over = PassedOver::Parse(definition);
+    } else if (name == kOwner) {
+      const bool has_owner = !OwnerOf(coverage.publication).empty();
+      if (!has_owner && IsOwner(definition)) coverage.publication += definition;
     } else {
-      coverage.tables.push_back({UnescapeName(name), definition});
+      coverage.tables.push_back({std::move(name), std::move(definition)});
     }
   }
   return coverage;
@@ -275,20 +297,6 @@ std::string WithPublicationOf(const std::string& text,
   coverage.publication = Coverage::Parse(state).publication;
   return coverage.ToString();
 }
-
-namespace {
-
-// "16390:742" of "16390:742o16385".
-std::string_view RowOf(std::string_view publication) {
-  return publication.substr(0, publication.find_first_of(kOwnerMarks));
-}
-
-// "o16385"; empty: of an older release.
-std::string_view OwnerOf(std::string_view publication) {
-  return publication.substr(RowOf(publication).size());
-}
-
-}  // namespace
 
 bool OwnerHasChanged(const Coverage& before, const Coverage& now) {
   const std::string_view owner = OwnerOf(now.publication);

@@ -6,7 +6,7 @@
 // xmins are kept with what was sent under them (checkpoint, birth record), and
 // compared at every start and while walpost runs (P9).
 //
-//   16390:742o16385,public.outbox=16385.r16394:745
+//   16390:742,!=o16385,public.outbox=16385.r16394:745
 //   publication        name = oid . reason why the publication covers the table
 //
 // A table is covered by its own entry (`r`, pg_publication_rel, of the table or
@@ -17,23 +17,27 @@
 // columns. `c` are tables that inherit from it. If rows are published under the
 // name of the root (`publish_via_partition_root`) in those two cases, only the
 // pg_class row (`k`) shows that a table was a partition of another one for a
-// moment. This row changes with privileges and indexes, too.
+// moment. This row also changes with privileges and indexes.
 //
-// The row of the publication changes with its owner, too, which keeps no row
-// from being sent. Behind the xmin is the oid of the owner, and before that `o`
+// The row of the publication also changes with its owner, which keeps no row
+// from being sent. Behind `!` is the oid of the owner, and before that `o`
 // if the last change of the row has set it (pg_shdepend has the same xmin), `w`
 // if it has not, and `p` if that is not known (of a role that initdb has made).
-// What the publication was before a change of owner is not known either;
-// whoever looks often, as walpost does while it runs, knows it.
+// The definition of the publication before a change of owner is then not known
+// either, except to a process that looks often, as walpost does while it runs.
 //
 // A table that was removed from the configuration stays in the text, marked:
 // `left` and the definition that it had then. Rows of relations that are not in
-// the configuration are passed over; which relations, is in the text, too
+// the configuration are passed over; the text also has these relations
 // (passed_over.h):
 //
 //   public.more=left.16400.r16410:900,*=passed.16400@0/1A2B3C8
 //
 // A table is the same one under another name if it has the same oid.
+//
+// 0.2.0 takes `!` and `*` for tables that are not configured. If it has put the
+// text on record again, they stand there escaped, as left out: then the owner
+// is not known, nor is what was passed over.
 //
 // The text has no spaces. Pure.
 #pragma once
@@ -56,7 +60,7 @@ struct Coverage {
 
     friend bool operator==(const Table&, const Table&) = default;
   };
-  std::string publication;  // "16390:742o16385"; empty: none
+  std::string publication;  // "16390:742o16385", with its owner; empty: none
   std::vector<Table> tables;
   PassedOver passed_over = {};
 
@@ -69,7 +73,7 @@ struct Coverage {
 
 // The oid of each table; 0: the table does not exist, or was left out.
 std::vector<uint32_t> TableOids(const Coverage& coverage);
-// The same of one; 0: there is no table of this name.
+// The oid of one table; 0: there is no table of this name.
 uint32_t TableOid(const Coverage& coverage, std::string_view name);
 
 // The state under which rows are sent from now on: `now`, plus what `before`
@@ -87,7 +91,7 @@ std::string MergeCoverage(const std::string& newer, const std::string& older);
 // tables of `state` are not added.
 std::string WithStateOf(const std::string& text, const std::string& state);
 
-// `text`, and these relations were passed over, too.
+// `text`, with these relations added to those that were passed over.
 std::string WithPassedOver(const std::string& text, const PassedOver& passed);
 
 // `fresh`, and what `before` has of relations that are not tables of `fresh`:
@@ -102,7 +106,7 @@ std::string WithoutMissingTables(const std::string& text);
 bool LeavesOutMore(const std::string& before, const std::string& after);
 
 // The tables of `now` that `before` does not know: they were added to the
-// configuration. Those that were left out are known.
+// configuration. Tables that were left out are known.
 std::vector<Coverage::Table> AddedTables(const Coverage& before,
                                          const Coverage& now);
 

@@ -38,7 +38,7 @@ std::string ToLine(const EventDecision& decision) {
       kDecisionReason, WithUnderscores(decision.why, "\r\n"));
 }
 
-// False: the word is none of ours.
+// False: the word is not one of ours.
 bool ParseWord(std::string_view word, EventDecision& decision) {
   const size_t equals = word.find('=');
   if (equals == std::string_view::npos) return false;

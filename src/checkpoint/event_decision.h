@@ -1,5 +1,5 @@
-// EventDecision: what an operator has decided about the event that the flow
-// has stopped before (`walpost skip`, `walpost dead-letter`).
+// EventDecision: an operator's decision about the event that the flow has
+// stopped before (`walpost skip`, `walpost dead-letter`).
 //
 // A line in the comment of the publication, beside the birth record:
 //
@@ -7,11 +7,11 @@
 //   timeline=1 numbering=81985529216486895 event=95a79dcd1ec8d9a1c67fbb18
 //   by=alice at=2026-11-22T12:00:00Z why=paid by hand
 //
-// (one line; everything behind `why=` is the reason). Whoever has the slot
-// obeys it, now or at the next start, if the flow stops before this event of
-// this timeline of this system, and adds `obeyed=yes`. It stays on record:
-// whatever reads the event again later, from the WAL or from its table, leaves
-// it out.
+// (one line; everything behind `why=` is the reason). The instance that has the
+// slot obeys it, now or at the next start, if the flow stops before this event
+// of this timeline of this system, and adds `obeyed=yes`. The line stays on
+// record, so that later readers of the event, from the WAL or from its table,
+// leave it out.
 //
 // Pure; postgres/slot/decision_record.h reads and writes it.
 #pragma once
@@ -64,7 +64,7 @@ bool IsAbout(const EventDecision& decision, const EventPlace& at,
 Sender::Skips SkipsOf(const std::vector<EventDecision>& decisions,
                       const EventPlace& at);
 
-// More are refused; each is a line of some 250 bytes.
+// Limit of decisions of a slot; each is a line of some 250 bytes.
 inline constexpr size_t kMaxDecisions = 1'000;
 
 // Finds the decisions about `slot` in a comment, the oldest first; puts

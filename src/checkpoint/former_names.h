@@ -1,5 +1,5 @@
-// Tables that were renamed: what is on record about their events has the name
-// that they had first (TableOptions::recorded_name).
+// Former names of renamed tables: records about their events have the name that
+// the table had first (TableOptions::recorded_name).
 #pragma once
 
 #include <span>

@@ -30,26 +30,27 @@ class PassedOverRows {
   explicit PassedOverRows(Kept kept) : kept_(kept) {}
 
   // A stream begins; `known` is on record, of rows before `from`. This process
-  // may have come further, to `reached`: then another instance has written the
-  // record, and what was passed over in between is pending again. Of a relation
-  // only the first row was told, so it may have had none there.
+  // may have come further, to `reached`. Then another instance has written the
+  // record, and relations that were passed over in between are pending again.
+  // Only the first row of a relation was reported, so it may have had none
+  // there.
   void Begin(const PassedOver& known, Lsn from, Lsn reached);
   // A row of a table (schema.table) that is not in outbox.tables.
   void OnRow(uint32_t oid, std::string_view table, Lsn commit_lsn);
 
-  // What has to be put on record.
+  // The relations that must be put on record.
   PassedOver pending() const;
   void OnRecorded(const PassedOver& recorded);
   // The role may not write the birth record, which lists the tables with these
   // oids. Returns the names of the others: their rows are passed over without a
   // record.
   std::vector<std::string> OnRefused(const std::vector<uint32_t>& listed);
-  // The birth record is to be written.
+  // True if the birth record must be written.
   bool is_due() const;
   // Names of the listed tables, after OnRefused.
   std::vector<std::string> held() const;
 
-  // Nothing may be confirmed beyond it.
+  // The LSN beyond which nothing may be confirmed.
   Lsn limit() const;
 
  private:

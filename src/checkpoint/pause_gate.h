@@ -1,4 +1,4 @@
-// PauseGate: whether an operator lets events go to Kafka.
+// PauseGate: says whether an operator lets events go to Kafka.
 //
 //   not read yet ──▶ open ◀──▶ closed: paused
 //
@@ -17,8 +17,8 @@ namespace walpost {
 
 class PauseGate {
  public:
-  // The record was read; nullopt: there is none. True: it has changed whether
-  // events may go.
+  // Takes the record that was read; nullopt: there is none. True if it has
+  // changed whether events may go.
   bool Observe(const std::optional<PauseRecord>& record) {
     const bool could_send = may_send();
     const bool had_read = std::exchange(was_read_, true);

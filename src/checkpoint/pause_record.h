@@ -7,8 +7,8 @@
 //   walpost: slot orders paused by=alice at=2026-11-22T12:00:00Z why=upgrade
 //   walpost: polling resumed by=bob at=2026-11-22T13:00:00Z why=
 //
-// (one line; everything behind `why=` is the reason). Resuming writes a line,
-// too: a line that has vanished says nothing (checkpoint/pause_gate.h).
+// (one line; everything behind `why=` is the reason). Resuming also writes a
+// line, because a missing line says nothing (checkpoint/pause_gate.h).
 //
 // Pure; postgres/slot/pause_record.h reads and writes it.
 #pragma once
@@ -40,7 +40,7 @@ inline constexpr std::string_view kPollingPauseSubject = "polling";
 // line.
 std::optional<PauseRecord> FindPause(const std::vector<std::string>& comments,
                                      std::string_view subject);
-// The same of a polled table, in its comment.
+// The newest record about a polled table, in its comment.
 std::optional<PauseRecord> FindTablePause(const std::string& comment);
 // Puts the record into a comment, in the place of earlier ones. Line feeds and,
 // in `by`, spaces are replaced.

@@ -24,7 +24,7 @@ struct RecordFence {
   WallTime time{};
 };
 
-// What is streamed from now on.
+// State of the stream that begins.
 struct StreamState {
   uint32_t timeline = 0;
   std::string kafka_cluster;     // empty: not known
@@ -37,8 +37,9 @@ struct StreamState {
 
 struct RecordUpdate {
   BirthRecord record;
-  // Empty, or what would go wrong without it: the old record would vouch for
-  // rows that are skipped from now on, or nothing would know of a new table.
+  // What would go wrong without the update: the old record would vouch for rows
+  // that are skipped from now on, or a new table would not be on record. May be
+  // empty.
   std::string consequence;
 };
 

@@ -52,9 +52,9 @@ RecoveryRange ChooseRecoveryRange(
   if (!doubt.empty()) return All(doubt);
   const uint64_t from = checkpoint.horizon.transaction_id;
   return {from,
-          fmt::format("rows of transaction {} and later; what the slot had "
-                      "before was delivered, as the checkpoint says (--all "
-                      "looks at rows that it did not have, too)",
+          fmt::format("rows of transaction {} and later; earlier rows of "
+                      "the slot were delivered, as the checkpoint says (--all "
+                      "also looks at rows that the slot did not have)",
                       from)};
 }
 

@@ -1,4 +1,4 @@
-// SlotHistory: has a slot ever been streamed from?
+// SlotHistory: says whether a slot has ever been streamed from.
 //
 // Everything that happens once, at the first start, depends on it: the initial
 // snapshot, and the warning about rows that are older than the slot.

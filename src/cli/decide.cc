@@ -251,7 +251,7 @@ int Decide(ErrorAction action, const DecideArguments& arguments) {
   if (!flow.is_running) {
     Print(
         "on record: {} the event at {} (id {}). No walpost that has slot {} "
-        "answers at http.listen: whoever has the slot next obeys{}\n",
+        "answers at http.listen: the next instance with the slot obeys{}\n",
         what, ToString(*position), event.id, config->postgres.slot,
         action == ErrorAction::kSkip ? "" : ", if it stops there");
     return kExitOk;

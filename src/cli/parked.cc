@@ -329,8 +329,8 @@ void AddParked(CLI::App& app, int& exit_code) {
   arguments->config.AddTo(verb);
   verb.Option(
           "ACTION", arguments->action,
-          "What to do; accept: go on with the table as it is, after the one "
-          "that was used has gone missing")
+          "What to do; accept: continue with the table as it is, after the one "
+          "that was used is missing")
       .OneOf({"list", "show", "release", "discard", "accept"})
       .Required();
   verb.Option("--position", arguments->position,

@@ -172,7 +172,7 @@ int Report(const Config& config, Wish wish, const Outcome& outcome,
   if (!is_running) {
     Print(
         "on record: {} {}. No walpost that sends these events answers at "
-        "http.listen: whoever sends them obeys within seconds\n",
+        "http.listen: the instance that sends them obeys within seconds\n",
         subject, done);
     return kExitOk;
   }
@@ -234,7 +234,7 @@ void AddVerb(CLI::App& app, int& exit_code, const std::string& name,
   verb.Footer(
       "It is put on record in the comment of the publication (with source: "
       "polling, of\neach table), which the role of walpost must own. A running "
-      "walpost obeys within\nseconds, and one that starts later, too.\n"
+      "walpost obeys within\nseconds, and so does one that starts later.\n"
       "Exit codes: 0 done, or so already, 1 on record, and the running walpost "
       "does not\nreport it, 2 wrong command line or configuration, 3 "
       "Postgres.");

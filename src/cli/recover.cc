@@ -286,7 +286,7 @@ void AddRecover(CLI::App& app, int& exit_code) {
               "whether Kafka has them or not")
       .Excludes(accept);
   verb.Flag("--expired", arguments->expired,
-            "Publish rows, too, whose records Kafka has deleted (retention, "
+            "Also publish rows whose records Kafka has deleted (retention, "
             "compaction)")
       .Excludes(accept);
   verb.Option("--order-by", arguments->order_by,

@@ -1,8 +1,5 @@
 // walpost tail: prints events as they are committed. Needs no Kafka, and does
 // not use the live slot.
-#include <unistd.h>
-
-#include <algorithm>
 #include <boost/asio/signal_set.hpp>
 #include <cerrno>
 #include <csignal>
@@ -11,6 +8,7 @@
 #include <memory>
 
 #include "base/status_macros.h"
+#include "cli/events/temporary_stream.h"
 #include "cli/shared/exit_code.h"
 #include "cli/shared/expand_tables.h"
 #include "cli/shared/require_wal.h"
@@ -18,125 +16,40 @@
 #include "cli/shared/standard_streams.h"
 #include "cli/shared/verb.h"
 #include "cli/shared/verbs.h"
-#include "delivery/event_consumer.h"
-#include "fmt/format.h"
 #include "outbox/event_json.h"
 #include "outbox/record_builder.h"
-#include "postgres/catalog/publication.h"
-#include "postgres/catalog/read_base_types.h"
-#include "postgres/slot/slot.h"
-#include "postgres/stream/replication_reader.h"
-#include "session/wal_stream.h"
 
 namespace walpost {
 namespace {
 
 namespace asio = boost::asio;
-using Clock = std::chrono::steady_clock;
 
-constexpr char kTailName[] = "walpost:tail";
-constexpr std::chrono::seconds kAskInterval{1};
-constexpr std::chrono::seconds kSlotCreationLimit{60};
-
-WalStream::Options TailStreamOptions(const Config& config,
-                                     const std::string& slot) {
-  WalStream::Options stream;
-  stream.slot = slot;
-  stream.publication = config.postgres.publication;
-  stream.application_name = kTailName;
-  stream.remedy = "Make the publication, and begin again";
-  stream.wal_sender_timeout = config.postgres.wal_sender_timeout;
-  stream.ask_interval = kAskInterval;
-  return stream;
-}
-
-class Tail final : private EventConsumer {
+class Tail {
  public:
   Tail(asio::any_io_executor executor, const Config& config,
        std::unique_ptr<RecordBuilder> builder, uint64_t count)
-      : executor_(executor),
-        config_(config),
-        builder_(std::move(builder)),
-        slot_(fmt::format("walpost_tail_{}", getpid())),
-        stream_(TailStreamOptions(config, slot_), config.outbox,
-                ReferencesOf(builder_->routes()), *this),
-        reader_(executor, stream_),
+      : builder_(std::move(builder)),
+        stream_(executor, config, builder_->routes(), "tail",
+                [this](const Event& event, const absl::Status& mapped) {
+                  Take(event, mapped);
+                }),
         left_(count) {}
 
   asio::awaitable<absl::Status> Run() {
-    WALPOST_CO_RETURN_IF_ERROR(co_await Start());
-    co_return co_await reader_.Run();
+    WALPOST_CO_RETURN_IF_ERROR(co_await stream_.Start());
+    co_return co_await stream_.Run();
   }
 
   // Why events could not be printed; ok: they could.
   const absl::Status& output() const { return output_; }
 
  private:
-  asio::awaitable<absl::Status> Start() {
-    ConnectionOptions options;
-    options.server = config_.postgres.server;
-    options.application_name = kTailName;
-    options.replication = true;
-    WALPOST_CO_ASSIGN_OR_RETURN(
-        auto connected, co_await Connection::Connect(executor_, options));
-    std::unique_ptr<Connection> connection = std::move(connected);
-    absl::Status status = co_await RequirePublication(*connection);
-    if (!status.ok()) co_return status;
-    const MonotonicTime deadline = Clock::now() + kSlotCreationLimit;
-    WALPOST_CO_ASSIGN_OR_RETURN(
-        auto created,
-        co_await CreateSlot(*connection, slot_, SlotKind::kTemporary,
-                            SlotSnapshot::kNone, SlotFailover::kNo, deadline));
-    StreamRequest stream;
-    stream.slot = slot_;
-    stream.publication = config_.postgres.publication;
-    stream.messages = config_.outbox.messages.enabled();
-    WALPOST_CO_ASSIGN_OR_RETURN(
-        BaseTypes types, co_await ReadBaseTypes(*connection, config_.outbox));
-    types.Complete();
-    status = co_await StartReplication(*connection, std::move(stream));
-    WalStream::Start start;
-    start.slot = created;
-    start.base_types = std::move(types);
-    if (status.ok()) reader_.Begin(std::move(connection), std::move(start));
-    co_return status;
-  }
-
-  asio::awaitable<absl::Status> RequirePublication(Connection& connection) {
-    const std::string& publication = config_.postgres.publication;
-    WALPOST_CO_ASSIGN_OR_RETURN(
-        auto exists, co_await PublicationExists(connection, publication));
-    absl::Status status;
-    if (!exists && config_.postgres.create) {
-      status = co_await CreatePublication(connection, publication,
-                                          config_.outbox.tables);
-    } else if (!exists) {
-      status = absl::FailedPreconditionError(fmt::format(
-          "publication {} does not exist: run walpost init -c FILE --admin "
-          "CONNINFO, or {}",
-          publication,
-          CreatePublicationSql(publication, config_.outbox.tables,
-                               connection.server_version())));
-    }
-    co_return status;
-  }
-
-  // EventConsumer.
-  bool CanTake() const override { return !stream_.is_abandoned(); }
-  Offer OnEvent(const Event& event, const absl::Status& mapped) override {
+  void Take(const Event& event, const absl::Status& mapped) {
     const absl::StatusOr<Record> record = mapped.ok()
                                               ? builder_->Build(event, 0)
                                               : absl::StatusOr<Record>(mapped);
     Print(event, record.ok() ? record->topic : "", record.status());
-    return Offer::kAccepted;
   }
-  void OnTransactionEnd(Lsn end_lsn) override {
-    printed_ = std::max(printed_, end_lsn);
-  }
-  void OnKeepalive(Lsn wal_end) override { OnTransactionEnd(wal_end); }
-  Lsn confirmable() const override { return printed_; }
-  bool IsDrained() const override { return true; }
-  absl::Status Health() const override { return absl::OkStatus(); }
 
   void Print(const Event& event, std::string_view topic,
              const absl::Status& error) {
@@ -146,16 +59,11 @@ class Tail final : private EventConsumer {
         std::fflush(stdout) == 0;
     if (!written) output_ = StdoutStatus(errno);
     // The reader has closed the pipe, or the requested count is reached.
-    if (!written || (left_ > 0 && --left_ == 0)) stream_.Abandon();
+    if (!written || (left_ > 0 && --left_ == 0)) stream_.Stop();
   }
 
-  asio::any_io_executor executor_;
-  const Config& config_;
   std::unique_ptr<RecordBuilder> builder_;
-  std::string slot_;  // temporary: it ends with the connection
-  WalStream stream_;
-  ReplicationReader reader_;
-  Lsn printed_;    // everything before it has been printed
+  TemporaryStream stream_;
   uint64_t left_;  // events to print; 0: no limit
   absl::Status output_;
 };

@@ -101,6 +101,7 @@ int RunCommandLine(int argc, const char* const* argv) {
   AddInit(app, exit_code);
   AddStatus(app, exit_code);
   AddTail(app, exit_code);
+  AddShadow(app, exit_code);
   AddVerify(app, exit_code);
   AddReplay(app, exit_code);
   AddRecover(app, exit_code);

@@ -184,7 +184,7 @@ void AddVerify(CLI::App& app, int& exit_code) {
   verb.Option("--ids", arguments->ids,
               "Expect the ids in this file, one per line, instead of "
               "those in the table");
-  verb.Option("--topic", arguments->topics, "Read this topic, too");
+  verb.Option("--topic", arguments->topics, "Also read this topic");
   verb.Option("--wait", arguments->wait_seconds,
               "Seconds to wait for the slot to confirm what is committed")
       .Between(0, kMaxWaitSeconds)
@@ -192,7 +192,7 @@ void AddVerify(CLI::App& app, int& exit_code) {
   verb.Option("--work-directory", arguments->work_directory,
               "Folder of the temporary database ($TMPDIR, else /tmp)");
   verb.Option("--report", arguments->report_file,
-              "Write the report as JSON to this file, too");
+              "Also write the report as JSON to this file");
   verb.Flag("--json", arguments->json, "Print the report as JSON");
   verb.Flag("--fail-on-unknown", arguments->fail_on_not_in_table,
             "A record without a row is an error");
@@ -203,7 +203,7 @@ void AddVerify(CLI::App& app, int& exit_code) {
             "ones (the default)")
       .Excludes(
           verb.Flag("--read-uncommitted", arguments->read_uncommitted,
-                    "Count records of aborted and open transactions, too"));
+                    "Also count records of aborted and open transactions"));
   verb.Footer(
       "Exit codes: 0 clean, 1 something is missing, wrong or undecided, 2 "
       "usage,\n3 Postgres, 4 Kafka.");

@@ -25,8 +25,8 @@ bool DifferInCredentialsAlone(const std::string& one, const std::string& other);
 // kHidden. A string that does not parse is hidden completely.
 std::string HideConninfoSecrets(const std::string& conninfo);
 
-// What a conninfo says for a keyword, such as user; empty: it does not, or has
-// a reference there that cannot be read now.
+// The value of a keyword, such as user, in a conninfo. Empty: there is none, or
+// it is a reference that cannot be read now.
 std::string ConninfoValue(const ReloadableText& conninfo,
                           std::string_view keyword);
 

@@ -16,7 +16,7 @@
 
 namespace walpost {
 
-// As Substitute. kInvalidArgument, too, if a value cannot be quoted because it
+// As Substitute. Also kInvalidArgument if a value cannot be quoted because it
 // has a NUL.
 absl::StatusOr<std::string> SubstituteInConninfo(
     std::string_view text, const Environment& environment);

@@ -1,4 +1,5 @@
-// KeyDescription: what a key of the configuration may hold, and what it holds.
+// KeyDescription: the possible values of a key of the configuration, and its
+// value.
 #pragma once
 
 #include <yaml-cpp/yaml.h>

@@ -278,7 +278,7 @@ constexpr KeyText kTexts[] = {
      "for isolated topics"},
     {"parking.max_isolated_time", "", Reload::kNo,
      "the flow stops before an event of an isolated topic, if the oldest "
-     "has waited for so long"},
+     "has waited for this long"},
     {"dead_letter.store", "", Reload::kNo,
      "place of dead letters: `kafka`, or `postgres`, the table "
      "`parking.table` "

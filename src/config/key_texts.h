@@ -1,5 +1,5 @@
-// KeyText: what the reference says of a key of the configuration, beside what
-// loader.h's DescribeKeys() knows.
+// KeyText: the text of the reference about a key of the configuration, in
+// addition to what loader.h's DescribeKeys() knows.
 #pragma once
 
 #include <span>

@@ -290,9 +290,9 @@ namespace {
 void CheckPattern(Section& section, const TableOptions& entry) {
   if (!entry.formerly) return;
   section.Fail("formerly",
-               fmt::format("{} stands for several tables: list the one that "
-                           "was renamed by its own name, too, and say there "
-                           "what it was called before",
+               fmt::format("{} stands for several tables: list the "
+                           "renamed table also by its own name, with "
+                           "formerly there",
                            entry.name));
 }
 

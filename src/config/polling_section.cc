@@ -181,7 +181,7 @@ void CheckPollingSource(Section& root, const Config& config) {
   if (config.outbox.origin != OriginFilter::kAny) {
     root.Fail("postgres.origin",
               "none needs source: wal, because a row of the table does not "
-              "tell its origin: remove it, or set source: wal");
+              "show its origin: remove it, or set source: wal");
   }
   if (config.postgres.initial_snapshot) {
     root.Fail("snapshot",

@@ -8,7 +8,7 @@
 
 namespace walpost {
 
-// What a configuration needs in any case.
+// The keys that every configuration needs.
 inline constexpr char kExampleConfig[] = R"(postgres:
   conninfo: host=127.0.0.1 dbname=shop user=walpost password=${file:/etc/walpost/password}
 kafka:

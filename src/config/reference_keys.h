@@ -1,4 +1,4 @@
-// What the forms of the reference (reference.h) have in common.
+// Helpers of all forms of the reference (reference.h).
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ std::vector<KeyDescription> ReferenceKeys();
 
 const KeyText& TextOf(const KeyDescription& key);
 
-// What the key may hold, in Markdown.
+// The possible values of the key, in Markdown.
 std::string ValuesOf(const KeyDescription& key);
 
 // As the file spells it; empty: none.

@@ -65,7 +65,7 @@ class Section {
                 size_t most) {
     ReadNumber(key, KeyDescription::Kind::kSize, value, least, most);
   }
-  // Likewise, or "auto", which leaves `value` unchanged.
+  // Reads a count, or "auto", which leaves `value` unchanged.
   void ReadCountOrAuto(const std::string& key, size_t& value, bool& is_auto,
                        size_t least, size_t most) {
     ReadNumber(key, KeyDescription::Kind::kCount, value, least, most, &is_auto);
@@ -115,7 +115,7 @@ class Section {
     return Scalar(key, node, kPlain);
   }
 
-  // What is wrong with an unknown key; empty: nothing more is known of it.
+  // Explains what is wrong with an unknown key; empty: nothing more is known.
   using Explanation = std::function<std::string(const std::string& key)>;
   // All known keys were read: any other key is an error.
   void Done(std::string_view hint = "", const Explanation& explain = nullptr);

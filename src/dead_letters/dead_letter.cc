@@ -40,7 +40,7 @@ absl::StatusOr<Number> ParseNumber(std::string_view name, const Value& value) {
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   if (error == std::errc() && rest == end && !text.empty()) return number;
   return absl::InvalidArgumentError(
-      fmt::format("header {}{}: '{}' is no number", kPrefix, name, text));
+      fmt::format("header {}{}: '{}' is not a number", kPrefix, name, text));
 }
 
 absl::StatusOr<WallTime> ParseMillis(std::string_view name,

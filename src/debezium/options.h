@@ -154,7 +154,8 @@ struct Placement {
 inline constexpr char kUnavailableValue[] = "__debezium_unavailable_value";
 
 // The topic template of a router without route.topic.*.
-inline constexpr char kUsualTopic[] = "outbox.event.{aggregate_type}";
+inline constexpr char kUsualTopic[] =
+    "outbox.event.{aggregate_type|allow_empty}";
 
 struct Options {
   // topic.prefix: in a header of the context and in names of schemas.

@@ -32,8 +32,8 @@ namespace walpost {
 
 // Number of a record in a window's life, from 0, without gaps.
 using Sequence = uint64_t;
-// Sequence of a checkpoint's record, and of others without an event: the
-// numbers before it, if they are several.
+// Sequence of a record without an event, such as a checkpoint's. If there are
+// several such records, they have the numbers before this one.
 inline constexpr Sequence kNoEvent = ~Sequence{0};
 // 0: none yet.
 using Watermark = uint64_t;
@@ -45,7 +45,8 @@ struct InFlightRecord {
   Xid xid{};
   // Index into kErrorClasses, if it is a dead letter, or was parked for it.
   uint8_t error_class = kNoErrorClass;
-  // The sink reports kSent, Parking the others: parked events and dead letters.
+  // The sink reports records of kSent. Parking reports parked events and stored
+  // dead letters.
   enum class Kind : uint8_t { kSent, kParked, kStoredLetter };
   Kind kind = Kind::kSent;
   LatencyLabel label{};  // of what was sent
@@ -68,7 +69,8 @@ class AcknowledgementWindow {
     // Maximum records in flight, 1 to 2^20. bench/README.md has the measurement
     // behind the default: fewer slow a drain down, more only cost memory.
     size_t max_records = 2'000;
-    // SpreadOver raises it to so many for each partition; 0: it stays.
+    // SpreadOver raises max_records to this number for each partition; 0:
+    // never.
     size_t records_per_partition = 4;
     // Maximum bytes in flight, as Record::size_bytes counts them. Exceeded by
     // at most one record.
@@ -95,7 +97,8 @@ class AcknowledgementWindow {
            next_ - head_ < ring_.size();
   }
 
-  // True if a good part of it is in use: the sink takes less than there is.
+  // True if a good part of the window is in use, because the sink takes less
+  // than the source has.
   bool IsBusy() const {
     return 4 * in_flight_records_ >= options_.max_records ||
            4 * in_flight_bytes_ >= options_.max_bytes;
@@ -112,9 +115,9 @@ class AcknowledgementWindow {
   // after all earlier ones.
   Sequence Add(const InFlightRecord& record);
 
-  // The newest record is not on its way any more: as if it had never been
-  // added. It must not be acknowledged, and its report must have come: the next
-  // record has its sequence.
+  // Removes the newest record as if it had never been added; the next record
+  // has its sequence. Its report must have come, and must not be an
+  // acknowledgement.
   void Withdraw(Sequence sequence);
 
   // All records before it have been added. Ignored unless it is after the last
@@ -129,7 +132,7 @@ class AcknowledgementWindow {
   const InFlightRecord* Find(Sequence sequence) const;
 
   Watermark passed_watermark() const { return passed_watermark_; }
-  // Passed or not.
+  // The newest watermark, passed or not.
   Watermark newest_watermark() const { return newest_watermark_; }
 
   // True if a repeated event is in flight or acknowledged.

@@ -34,7 +34,8 @@ class BatchBisector {
     return was_alone;
   }
   void Add(const Id& id) { ids_.insert(id); }
-  // It is done, or no longer there.
+  // The record is acknowledged, or no longer sent: it is not a suspect any
+  // more.
   void Clear(const Id& id) { ids_.erase(id); }
   void Clear() { ids_.clear(); }
 

@@ -18,7 +18,7 @@ struct BlockedEvent {
   std::string digest = {};
   // schema.table of the outbox; empty: it is a logical message.
   std::string table = {};
-  // Its dead letter cannot be delivered, either.
+  // The dead letter of the event cannot be delivered either.
   bool is_of_dead_letter = false;
 
   // A row that is read from the table has no LSN to decide about.

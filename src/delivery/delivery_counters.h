@@ -1,4 +1,4 @@
-// DeliveryCounters: what became of the events of a process.
+// DeliveryCounters: counts of the events of a process, by their outcome.
 #pragma once
 
 #include <array>

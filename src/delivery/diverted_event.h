@@ -28,7 +28,8 @@ struct DivertedEvent {
   std::string table = {};
 };
 
-// Called at once; again if the event is repeated before it is confirmed.
+// Called when the event is set aside, and again if the stream repeats it before
+// it is confirmed.
 using DivertedEventListener = std::function<void(const DivertedEvent&)>;
 
 }  // namespace walpost

@@ -1,5 +1,5 @@
-// ErrorActions: what becomes of an event that cannot be delivered, by the class
-// of its error (`on_error`).
+// ErrorActions: the configured action for an event that cannot be delivered, by
+// the class of its error (`on_error`).
 //
 //   stop         the flow stops before it until an operator acts; the default
 //   dead_letter  a dead letter takes its place (outbox/dead_letter_builder.h,
@@ -29,7 +29,7 @@ struct ErrorActionInfo {
   ErrorAction action;
   std::string_view name;     // in the configuration
   std::string_view outcome;  // for messages: the event is ...
-  // Only the row in the outbox table, if there is one, has the event then.
+  // True: afterwards the event exists only in its outbox row, if it has one.
   bool leaves_out = false;
 };
 
@@ -54,7 +54,7 @@ constexpr bool LeavesOut(ErrorAction action) {
 
 struct ErrorClass {
   std::string_view code;
-  // How such events can be delivered, for an operator.
+  // How an operator can get such events delivered.
   std::string_view remedy;
 };
 

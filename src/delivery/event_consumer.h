@@ -1,4 +1,5 @@
-// EventConsumer: what a source hands its events to, and learns from.
+// EventConsumer: takes the events of a source, and tells the source when to go
+// on and which LSN may be confirmed.
 //
 //   source ── OnEvent, OnTransactionEnd, OnKeepalive, OnPassedOver ─▶ consumer
 //   source ◀───────── CanTake, confirmable, IsDrained, Health ─────────
@@ -29,23 +30,24 @@ class EventConsumer {
 
   // True if the next event may be taken.
   virtual bool CanTake() const = 0;
-  // `mapped`: why it could not be mapped; then it has a position, and perhaps
-  // an id.
+  // `mapped`: not ok if the event could not be mapped; then it has only a
+  // position, and perhaps an id.
   virtual Offer OnEvent(const Event& event, const absl::Status& mapped) = 0;
   virtual void OnTransactionEnd(Lsn end_lsn) = 0;
   // An LSN before which the source has nothing more to hand in. Called only
   // outside a transaction, in stream order.
   virtual void OnKeepalive(Lsn wal_end) = 0;
 
-  // A row of a table that is not in outbox.tables, and that nobody else hands
-  // in. True: it is noted, and later rows of this table need not be told.
+  // A row of a table that is not in outbox.tables was passed over. Returns true
+  // if the consumer has noted the table, so that later rows of it need not be
+  // reported.
   virtual bool OnPassedOver(const OtherRelation& /*relation*/) { return true; }
 
   // LSN that may be confirmed to the source; 0/0: none.
   virtual Lsn confirmable() const = 0;
-  // True if all that was handed in is done, and may be confirmed.
+  // True if every event that was handed in is done, and may be confirmed.
   virtual bool IsDrained() const = 0;
-  // An error must stop the stream.
+  // Not ok: the source must stop the stream with this error.
   virtual absl::Status Health() const = 0;
   // When to offer a held event again if nothing is reported meanwhile.
   virtual MonotonicTime retry_at() const { return MonotonicTime::max(); }

@@ -1,4 +1,5 @@
-// Gap: events that may be missing in Kafka and that nothing brings by itself.
+// Gap: events may be missing in Kafka, and nothing sends them without an
+// operator.
 //
 //   other_cluster      another system identifier
 //   timeline_diverged  the server is on an older timeline than we were
@@ -7,11 +8,13 @@
 //   slot_not_kept      a promotion, and the slot there is not the one we had
 //   slot_advanced      somebody else moved or re-created it
 //   server_behind      restored from a backup: WAL ends before a confirmed LSN
-//   wal_forked         restored, too, and written past it since
-//   (WalContinuityCheck) coverage_changed   the publication may not have sent
-//   everything (Coverage) kafka_replaced     another Kafka cluster, or topics
-//   created again table_passed_over  walpost did not have the table in its
-//   configuration publication_missing  rows were committed while there was none
+//   wal_forked         restored, and has written past it since
+//                      (WalContinuityCheck)
+//   coverage_changed   the publication may not have sent everything (Coverage)
+//   kafka_replaced     another Kafka cluster, or topics created again
+//   table_passed_over  the table was not in the configuration of walpost
+//   publication_missing
+//                      rows were committed while there was no publication
 //
 // The names are reason codes (base/reason_code.h).
 #pragma once
@@ -49,7 +52,7 @@ inline constexpr char kRecoverSlot[] =
     "(or walpost init -c FILE --fresh to begin a new one without it; with a "
     "checkpoint store, remove the checkpoint of the old one as well)";
 
-// The consumers' part, wherever positions may begin again.
+// What consumers must do if positions may begin again lower.
 inline constexpr char kForgetPositions[] =
     "Consumers that keep the last walpost-position of each partition must "
     "forget it before walpost streams: positions may begin again lower here, "

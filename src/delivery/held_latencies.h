@@ -38,7 +38,7 @@ class HeldLatencies {
     }
   }
 
-  // They are visible now.
+  // The events are visible to consumers now.
   void Record(WallTime now, DeliveryLatencies& latencies) {
     for (const Run& run : runs_) {
       latencies.Record(run.label, now - run.at, run.events);
@@ -46,7 +46,7 @@ class HeldLatencies {
     runs_.clear();
   }
 
-  // Their transaction was given up.
+  // The transaction of these events was aborted.
   void Clear() { runs_.clear(); }
 
  private:

@@ -16,7 +16,7 @@ class LatencyHistogram {
  public:
   static constexpr size_t kBuckets = 42;
 
-  // `times`: how many had it.
+  // `times`: how many events had this latency.
   void Record(std::chrono::microseconds latency, uint64_t times = 1);
 
   uint64_t count() const { return count_; }

@@ -47,8 +47,8 @@ class Parking {
   // From this event on, the events of its topic are parked, until the topic
   // has taken all of them. Ignored if it has no topic, or there is no room.
   virtual void Isolate(const Event& event) = 0;
-  // kInvalidArgument, kFailedPrecondition: the event cannot be parked, or is
-  // kFull or kConflict; says why.
+  // Not ok (kInvalidArgument, kFailedPrecondition) if the event cannot be
+  // parked, or its claim is kFull or kConflict; the message says why.
   virtual absl::Status MayPark(const Event& event) = 0;
 
   // Copies the event, and reports `sequence` (RecordReports::OnAcknowledged)
@@ -59,7 +59,7 @@ class Parking {
 
   // True if dead letters are stored here, not in Kafka.
   virtual bool KeepsLetters() const = 0;
-  // As Park; later events of its key go on. Requires KeepsLetters.
+  // As Park, but later events of the key are still sent. Requires KeepsLetters.
   virtual size_t KeepLetter(const Event& event, const absl::Status& reason,
                             Sequence sequence) = 0;
 };

@@ -19,7 +19,7 @@ class RateLimit {
       : interval_(per_second == 0 ? 0 : 1'000'000'000 / per_second) {}
 
   bool MayTake(MonotonicTime now) const { return now >= next_; }
-  // When the next one may be taken.
+  // Time when the next event may be sent.
   MonotonicTime next() const { return next_; }
 
   void Take(MonotonicTime now) {

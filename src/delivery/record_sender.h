@@ -1,11 +1,10 @@
-// RecordSender: an event's last step, the same for every source. It builds the
-// record, offers it to the sink, and judges what becomes of an event that did
-// not go out.
+// RecordSender: builds the record of an event, offers it to the sink, and
+// judges what becomes of an event that was not sent. The same for every source.
 //
 //   event ──▶ RecordBuilder ──▶ RecordSink ──▶ SendOutcome
 //
 // Owned by the Sender (sources with an order) and by the PollingSender (polled
-// rows): they keep the books of what is in flight. Pure.
+// rows), which keep track of the records in flight. Pure.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +23,8 @@
 
 namespace walpost {
 
-// `reason`, and `error`, for which there is no dead letter of it.
+// An error that has both `reason`, why the event cannot be delivered, and
+// `error`, why its dead letter cannot.
 absl::Status WithoutDeadLetter(const absl::Status& reason,
                                const absl::Status& error);
 
@@ -37,7 +37,7 @@ class RecordSender {
     LatencyLabel label;       // likewise
   };
 
-  // `counters` are its owner's.
+  // `counters` belong to its owner.
   RecordSender(std::unique_ptr<RecordBuilder> builder, Ordering ordering,
                DeliveryCounters& counters)
       : builder_(std::move(builder)),
@@ -48,7 +48,7 @@ class RecordSender {
   RecordSender(const RecordSender&) = delete;
   RecordSender& operator=(const RecordSender&) = delete;
 
-  // Sink to produce to; nullptr: none. It outlives its use.
+  // Sink to produce to; nullptr: none. The sink must outlive its use.
   void SetSink(RecordSink* sink) { sink_ = sink; }
   bool has_sink() const { return sink_ != nullptr; }
   RecordSink* sink() const { return sink_; }
@@ -70,7 +70,8 @@ class RecordSender {
   // cannot go out either, the error says both.
   Outcome SendDeadLetter(const Event& event, const absl::Status& reason,
                          Sequence sequence);
-  // For an event that has no record, or whose record came back.
+  // The outcome for an event that has no record, or whose record was not
+  // delivered.
   Outcome Judge(absl::Status reason) const;
 
  private:

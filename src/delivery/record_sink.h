@@ -47,9 +47,9 @@ class RecordSink {
   // kFailedPrecondition: an operator must act (authorization).
   virtual absl::Status Produce(const Record& record, Sequence sequence) = 0;
 
-  // What becomes of the sink when the brokers reject a record.
+  // State of the sink after the brokers have rejected a record.
   enum class AfterRejection {
-    kFails,        // what was on its way behind it cannot follow: replace it
+    kFails,        // records behind it cannot follow: replace the sink
     kGoesOn,       // so that it can be withdrawn, if it was alone
     kGoesOnAlone,  // likewise, and it is for records that go alone only
   };
@@ -59,9 +59,10 @@ class RecordSink {
   // Partitions of the topics that records have gone to, as of a second ago.
   virtual size_t partitions() const { return 0; }
 
-  // A record was rejected, and no other is on its way, nor in the transaction,
-  // if there is one: that is given up, and another begins. Until then Produce
-  // returns kResourceExhausted. Requires a sink that goes on.
+  // Call after a record was rejected, when no other record is in flight or in
+  // the open transaction. The sink gives up its transaction, if it has one, and
+  // begins another; until then Produce returns kResourceExhausted. Requires a
+  // sink that goes on.
   virtual void Withdraw() {}
 };
 
@@ -72,9 +73,9 @@ class RecordReports {
   // Durable at the brokers, as acks=all means it.
   virtual void OnAcknowledged(Sequence sequence, WallTime now) = 0;
 
-  // Not written, or not known. The codes are those of Produce. From a sink that
-  // goes on (RecordSink::AfterRejection), for a record that was alone:
-  // kResourceExhausted, not written, offer it again.
+  // The record was not written, or that is not known. The codes are those of
+  // Produce. From a sink that goes on (RecordSink::AfterRejection), for a
+  // record that was alone: kResourceExhausted, not written, offer it again.
   virtual void OnNotDelivered(Sequence sequence, const absl::Status& error) = 0;
 
   // A record that the sink did not take (kResourceExhausted) may be offered
@@ -100,7 +101,7 @@ struct SinkHealth {
   MonotonicTime heard_at{};
   // Why no broker is reachable, and what to check; or empty.
   std::string trouble;
-  // That is because of a password, a token or a certificate.
+  // True if the cause of `trouble` is a password, a token or a certificate.
   bool rejects_credentials = false;
   // A topic unknown to the brokers that records wait for; or empty.
   std::string missing_topic;
@@ -108,8 +109,8 @@ struct SinkHealth {
   std::string topic_refusal = {};
   // The id of the cluster (kUnnamedCluster); empty: no broker has answered yet.
   std::string cluster_id;
-  // It is not known yet whether the cluster and the topics are those that it
-  // is to expect.
+  // True while the sink does not know yet whether the cluster and the topics
+  // are the expected ones.
   bool is_comparing = false;
   // Topics that records have gone to since the sink began, and how many may be.
   size_t topics = 0;
@@ -136,7 +137,7 @@ struct SinkCapabilities {
 // gives up the records since the last Commit.
 class SinkTransactions {
  public:
-  // The error, or ok. Called once, at the latest during Sink::Close.
+  // Gets the error, or ok. Called once, at the latest during Sink::Close.
   using Done = std::function<void(absl::Status)>;
 
   virtual ~SinkTransactions() = default;
@@ -155,11 +156,11 @@ class SinkTransactions {
   // outcome is not known.
   virtual void Commit(Done done) = 0;
 
-  // The call on its way ends soon (kUnavailable), for nobody waits for it any
-  // more. The sink is to be closed then.
+  // Ends the pending call soon (kUnavailable), because nobody waits for it any
+  // more. The owner then closes the sink.
   virtual void Interrupt() = 0;
 
-  // Records may be produced, and committed.
+  // True if records may be produced and committed.
   virtual bool is_open() const = 0;
 };
 
@@ -175,7 +176,7 @@ class Sink : public RecordSink {
   // later sink may begin again from 0.
   virtual NamedCounts AcknowledgedByTopic() const { return {}; }
   virtual SinkCapabilities capabilities() const = 0;
-  // nullptr: it has none. Valid as long as the sink.
+  // nullptr: the sink has no transactions. Valid as long as the sink.
   virtual SinkTransactions* transactions() { return nullptr; }
 
   // Cluster that records may go to; empty: any. Produce returns
@@ -197,10 +198,11 @@ struct SinkOptions {
   // records are rejected; nullopt: the sink's default. The user's own setting
   // goes before it.
   std::optional<std::chrono::milliseconds> topic_patience;
-  // Not empty: the sink has transactions, under this id.
+  // If not empty, the sink has transactions, with this id.
   std::string transactional_id = {};
-  // Records go one at a time, so that one that is rejected is not the end of
-  // the sink. It need not keep what is behind such a record from being written.
+  // The owner sends one record at a time, so that the sink need not fail when
+  // one is rejected. The sink need not keep records behind a rejected one from
+  // being written.
   bool one_at_a_time = false;
 };
 

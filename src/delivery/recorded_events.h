@@ -1,12 +1,12 @@
-// RecordedEvents: what is on record about events that a stream may show again,
-// and how each of them is recognised.
+// RecordedEvents: recorded decisions about events that a stream may show again.
+// Recognises each event when it comes.
 //
 // An event is found by position, digest and numbering. The position of an event
 // that was counted under another numbering (outbox/numbering.h) says nothing;
 // its transaction and its digest do.
 //
-// `Fact` is what is on record. A value; pure. Memory: some hundred bytes for
-// each event.
+// `Fact` is the recorded decision. A value; pure. Memory: some hundred bytes
+// for each event.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,7 @@ class RecordedEvents {
 
  private:
   std::map<Position, Entry> entries_;
-  // Those that no event of the stream has claimed yet, in their order.
+  // Entries that no event of the stream has claimed yet, in their order.
   std::map<std::pair<Lsn, std::string>, std::deque<Entry>> unclaimed_;
   Lsn newest_;  // commit of the newest one
 };

@@ -1,4 +1,4 @@
-// SendOutcome: what becomes of an event that did not go out. One table for
+// SendOutcome: the next step for an event that was not sent. One table for
 // every source.
 //
 //   error                WAL, snapshot, recover, replay   polling
@@ -10,8 +10,8 @@
 //
 // A source with an order stops before a refused event: nothing that follows may
 // overtake it. A polled row has no such followers: its refusal is marked in the
-// row, and an unknown topic affects only its own rows. What an operator
-// must settle (any other) concerns all rows.
+// row, and an unknown topic affects only its own rows. Any other error needs an
+// operator, and concerns all rows.
 //
 // A batch that the brokers reject is not judged here: BatchBisector finds the
 // record in it that is the cause.
@@ -34,8 +34,8 @@ enum class Ordering {
   kByRow,  // no order but that of the aggregates, which the poller keeps
 };
 
-// `error`: of the mapping, the building or the sink (RecordSink::Produce, with
-// its codes), or of a report. Ok: kSent.
+// `error` comes from mapping the event, from building its record, from the sink
+// (with the codes of RecordSink::Produce), or from a report. Ok: kSent.
 SendOutcome JudgeError(const absl::Status& error, Ordering ordering);
 
 }  // namespace walpost

@@ -5,10 +5,10 @@
 //                      ▲└──▶ dead letter, Parking, skip
 //                      └─── reports of the sink
 //
-// Events are told apart by their positions, which grow along the sequence; an
-// event that is repeated has the same one. They need not be of the WAL: the
-// rows of a table are just numbered. A source that must know up to where all
-// are done adds watermarks (acknowledgement_window.h).
+// Events are distinguished by their positions, which grow along the sequence;
+// an event that is repeated has the same one. They need not be of the WAL: the
+// rows of a table are just numbered. A source that must know up to which event
+// all are done adds watermarks (acknowledgement_window.h).
 //
 // The contract with the source: an event that is not taken is offered again,
 // and no other before it, once MayTake() is true. With the sink: RecordSink.
@@ -47,7 +47,7 @@
 
 namespace walpost {
 
-// A record that the brokers rejected, and no other with it.
+// A record that the brokers rejected while it was sent alone.
 struct RejectedRecord {
   Position position;
   absl::Status reason;
@@ -56,8 +56,8 @@ struct RejectedRecord {
 
 class Sender final : public SinkListener {
  public:
-  // So many records in a row must be accepted alone before batches are sent
-  // again.
+  // Number of records in a row that must be accepted alone before batches are
+  // sent again.
   static constexpr uint32_t kMinAcceptedAlone = 50;
 
   using Offer = EventConsumer::Offer;
@@ -70,7 +70,8 @@ class Sender final : public SinkListener {
   void SetSink(RecordSink* sink) override { record_sender_.SetSink(sink); }
   // Timeline of the server, for the position header.
   void SetTimeline(uint32_t timeline) { record_sender_.SetTimeline(timeline); }
-  // What becomes of events that cannot be delivered; else they stop the flow.
+  // Actions for events that cannot be delivered. Without them such an event
+  // stops the flow.
   void SetErrorActions(const ErrorActions& actions,
                        DivertedEventListener on_diverted) {
     error_actions_ = actions;
@@ -81,15 +82,15 @@ class Sender final : public SinkListener {
   // one does not cost another sink: its event is held until the brokers have
   // decided about its record. For a source that offers a held event again after
   // each report, and a sink that goes on (RecordSink::AfterRejection).
-  // `on_withdrawn`: a record that was sent is void.
+  // `on_withdrawn` is called when a record that was sent is withdrawn.
   void TryAlone(std::function<void()> on_withdrawn) {
     tries_alone_ = true;
     on_withdrawn_ = std::move(on_withdrawn);
   }
-  // The next sink should be one for records that go one at a time.
+  // True if the next sink should take records one at a time.
   bool is_careful() const { return is_careful_; }
 
-  // Where events are parked; nullptr: nowhere. It outlives its use.
+  // The place where events are parked; nullptr: none. It must outlive its use.
   void SetParking(Parking* parking) { parking_ = parking; }
 
   // Events to leave out when they are offered, by the decision of an operator:
@@ -98,15 +99,15 @@ class Sender final : public SinkListener {
   void SetSkips(Skips skips) { skips_ = std::move(skips); }
 
   // An operator's decision about the event that the flow has stopped before:
-  // kSkip or kDeadLetter. False: the flow does not stand there, or stands there
-  // in spite of it. Forgotten by StartOver.
+  // kSkip or kDeadLetter. Returns false if the flow does not stand there, or
+  // still stands there after the decision. Forgotten by StartOver.
   bool Decide(const Position& position, ErrorAction action);
 
   // Gives up everything in flight because the sink was lost. The source must
-  // start over behind the acknowledged event of the window; others that are
-  // acknowledged, too, are not sent again (DuplicateFilter).
+  // start over behind the acknowledged event of the window; later events that
+  // are also acknowledged are not sent again (DuplicateFilter).
   void Rewind();
-  // Forgets what the brokers have acknowledged, too.
+  // Also forgets what the brokers have acknowledged.
   void ForgetProgress();
   // Forgets every position. The sink and its reports no longer exist.
   void StartOver();
@@ -132,15 +133,16 @@ class Sender final : public SinkListener {
     return error_actions_.For(reason) != ErrorAction::kStop;
   }
 
-  // The oldest event that the brokers do not take, or do not acknowledge; also
-  // while the flow comes back to it. nullopt: there is none, or it is not its
-  // topic's fault.
+  // The oldest event that the brokers do not take or acknowledge, also while
+  // the flow returns to it. nullopt: there is none, or its topic is not the
+  // cause.
   std::optional<Position> standing_at() const;
   // Parks this event, at which the flow stands, and later ones of its topic
   // (Parking::Isolate). If it is in flight, the sink must be replaced.
   void Isolate(const Position& position);
 
-  // Fewer events are parked: the flow may have stopped for want of room.
+  // Fewer events are parked than before: a flow that stopped for lack of room
+  // may continue.
   void OnParkingCapacity();
 
   // The sink has transactions: events reach consumers with OnCommitted, which
@@ -176,7 +178,7 @@ class Sender final : public SinkListener {
   }
   // Requires MayTake.
   Offer Take(const Event& event, const absl::Status& mapped);
-  // The source's transaction ends.
+  // The transaction of the source ends.
   void OnTransactionEnd();
   void AddWatermark(Watermark watermark) { window_.AddWatermark(watermark); }
 
@@ -197,7 +199,7 @@ class Sender final : public SinkListener {
 
   // The event that the flow stopped before, for an operator to act on.
   const std::optional<BlockedEvent>& stoppage() const { return blocked_event_; }
-  // Likewise, also while the flow has yet to come back to it.
+  // The same, also while the flow is on its way back to this event.
   const std::optional<BlockedEvent>& known_stoppage() const {
     return blocked_event_ ? blocked_event_ : stopped_before_;
   }
@@ -206,9 +208,10 @@ class Sender final : public SinkListener {
   const std::optional<RejectedRecord>& refused() const { return refused_; }
   // How many events the brokers have rejected alone so far.
   uint64_t rejections() const { return rejections_; }
-  // The brokers rejected records in company: sent alone, the culprit is found.
+  // True if the brokers rejected a batch: its records are sent alone until the
+  // rejected one is found.
   bool has_suspects() const { return !batch_bisector_.empty(); }
-  // Why the sink must be replaced and Rewind called.
+  // The error because of which the sink must be replaced and Rewind called.
   const std::optional<absl::Status>& sink_failure() const {
     return sink_failure_;
   }
@@ -229,7 +232,7 @@ class Sender final : public SinkListener {
   void OnRefused(const InFlightRecord& record, const absl::Status& error,
                  bool was_alone);
   Offer Decide(const Event& event, const absl::Status& mapped);
-  // The record of a held event is with the brokers.
+  // True if the record of a held event is with the brokers.
   bool trial_is_open() const {
     return trial_ && window_.Find(trial_->sequence) != nullptr;
   }
@@ -296,7 +299,7 @@ class Sender final : public SinkListener {
   bool one_at_a_time_ = false;
   bool tries_alone_ = false;
   std::function<void()> on_withdrawn_;
-  // Records were rejected lately: the next ones go alone, if the sink can.
+  // True after a rejection: the next records go alone, if the sink can do that.
   bool is_careful_ = false;
   uint32_t accepted_alone_ = 0;  // in a row
   // The newest event whose record went alone. `is_held`: by the source.

@@ -1,4 +1,4 @@
-// What `walpost check` finds out about the brokers.
+// SinkFindings: what `walpost check` finds out about the brokers.
 #pragma once
 
 #include <map>

@@ -16,15 +16,16 @@
 
 namespace walpost {
 
-// The part about a topic that only its sinks write to. They may write to
-// others, too, beside the sinks of the whole: what these learn stays theirs.
+// The part about a topic that only its own sinks write to. These may also write
+// to other topics, beside the sinks of the whole; what they learn about those
+// topics is not shared.
 class TopicKnowledge {
  public:
   virtual ~TopicKnowledge() = default;
 
   virtual SinkFactory Sinks() = 0;
-  // Takes what the whole knows, and gives back what was learnt since. For a
-  // time when nothing is on its way.
+  // Takes over the knowledge of the whole, and returns to it what was learnt
+  // since. Call it when no record is in flight.
   virtual void Exchange() = 0;
 };
 

@@ -32,24 +32,26 @@ class TransactionBatcher {
   explicit TransactionBatcher(const TransactionOptions& options)
       : options_(options), limit_(options.max_records) {}
 
-  // A stream begins, with an empty transaction. What was in the last one and
-  // was not committed has failed.
+  // A stream begins with an empty transaction. If the last transaction was not
+  // committed, its records have failed.
   void Begin();
   // Marks the open transaction as failed, before another stream begins. False:
   // it was empty.
   bool Abandon();
-  // Likewise what is in it, one record that was rejected; the stream goes on.
+  // Marks the open transaction, with one record that was rejected, as failed.
+  // The stream goes on.
   void OnWithdrawn();
 
   // ---- For the consumer of events.
 
   bool MayTake() const;
-  // An event was taken, as `records` (0: it was known, or is parked).
+  // An event was taken, and became `records` records (0: it was known, or is
+  // parked).
   void OnEvent(uint64_t records, size_t bytes);
   // The events of a source transaction have ended.
   void OnBoundary() { is_inside_ = is_counted_ = false; }
-  // The source transaction that has begun does not end in this one, although it
-  // should.
+  // True if the open transaction has a part of a source transaction that must
+  // be committed as a whole.
   bool is_inside() const { return IsWhole() && is_inside_ && records_ > 0; }
 
   // ---- For the writer of checkpoints.
@@ -57,7 +59,7 @@ class TransactionBatcher {
   // A commit is due. Call it after reports, and at due_at().
   enum class Flight { kNone, kSome, kBusy };
   bool IsDue(Flight flight, MonotonicTime now);
-  // Takes nothing more. True: it may be committed now.
+  // Closes the transaction for further events. True: it may be committed now.
   bool Close(bool is_in_flight);
   void OnCommitted();
 
@@ -67,12 +69,13 @@ class TransactionBatcher {
   bool is_closed() const { return is_closed_; }
   // When IsDue may become true by itself; max: not at all.
   MonotonicTime due_at() const;
-  // Since the first report of it; nullopt: nothing is in it.
+  // Time since which the open transaction has records; nullopt: it is empty.
   std::optional<MonotonicTime> begun_at() const { return begun_at_; }
 
   // The source transaction is too large, and must not be split.
   bool is_stopped() const { return is_stopped_; }
-  // By its records or bytes, and not because it has taken too long.
+  // True if its records or bytes are too many, rather than its duration too
+  // long.
   bool IsTooLarge() const {
     return records_ >= options_.max_records || bytes_ >= options_.max_bytes;
   }
@@ -85,7 +88,7 @@ class TransactionBatcher {
   bool IsWhole() const {
     return options_.boundary == TransactionOptions::Boundary::kSource;
   }
-  // A source transaction has begun in it, and is to be whole.
+  // True if a source transaction has begun in it that must be whole.
   bool MustGoOn() const { return is_inside() && !is_split_; }
   bool IsOversized(MonotonicTime now) const;
   std::chrono::milliseconds interval() const {

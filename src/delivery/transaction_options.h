@@ -13,7 +13,7 @@ struct TransactionOptions {
 
   // A transaction is committed when it has been open for this long ...
   std::chrono::milliseconds interval{50};
-  // ... or when nothing more has come for this long.
+  // ... or when no event has arrived for this long, whichever comes first.
   std::chrono::milliseconds idle{5};
 
   // Where a transaction may end.
@@ -26,7 +26,8 @@ struct TransactionOptions {
   // Limits of a transaction.
   uint64_t max_records = 1'000'000;
   size_t max_bytes = size_t{1} << 30;
-  // After this time the brokers abort it; so half of it is a limit, too.
+  // The brokers abort a transaction after this time, so half of it is also a
+  // limit.
   std::chrono::milliseconds timeout{60'000};
   // With kSource: a transaction of the source that is beyond a limit.
   enum class Oversize {

@@ -1,5 +1,5 @@
-// Names of a relay at the coordinator of transactions: the instance that takes
-// the slot over fences earlier ones by them.
+// Transactional ids of a relay. By them the instance that takes over the slot
+// fences earlier instances.
 #pragma once
 
 #include <string>
@@ -24,13 +24,13 @@ inline std::string SenderTo(std::string_view topic) {
   return fmt::format("{}-{}", kReleasedSender, topic);
 }
 
-// Each of them has a name of its own.
+// Each sender has an id of its own.
 inline std::string SenderTransactionalId(std::string_view relay_id,
                                          std::string_view sender) {
   return fmt::format("{}-{}", relay_id, sender);
 }
 
-// All names of a relay. `relay` is a prefix of the others.
+// All transactional ids of a relay. `relay` is a prefix of the others.
 struct TransactionalIds {
   std::string relay;  // empty: not known
   std::vector<std::string> senders = {};

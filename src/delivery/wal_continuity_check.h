@@ -12,13 +12,14 @@
 //                          └ same LSN, transaction id and commit time
 //
 // After a producer was lost, the skipped events end before the newest known
-// commit. Then the commit where they end has to reappear, too, before anything
+// commit. Then the commit where they end must also reappear, before anything
 // behind it is sent.
 //
 // The WAL has forked (P9) if a commit does not reappear, if another one is in
 // its place, or if an unknown event comes before the received LSN: the reason
-// code is that of the gap. Until the stream has passed all of it, nothing
-// further may be confirmed: the server would drop what it has there instead.
+// code is that of the gap. Until the stream has passed all known events,
+// nothing further may be confirmed, because the server would drop the WAL that
+// it has in their place.
 //
 // Two WALs that agree on a commit record's LSN, transaction and time agree on
 // all before it. The commit times of PostgreSQL have microseconds.

@@ -29,11 +29,11 @@ class WalProgress final : public EventConsumer {
 
   // ---- Called by the owner.
 
-  // What the sink has acknowledged is void, unless it is in a checkpoint:
-  // its transaction was given up. The owner continues with Resume.
+  // Forgets acknowledgements that are not in a checkpoint, because their
+  // transaction was given up. The owner continues with Resume.
   void RewindToCheckpoint();
 
-  // Forgets every position, too: the source's WAL has forked, and continues
+  // Also forgets every position: the source's WAL has forked, and continues
   // from the slot's position. The sink and its reports no longer exist.
   void StartOver();
 
@@ -82,7 +82,7 @@ class WalProgress final : public EventConsumer {
   // LSN to confirm to Postgres, once the history is settled; 0/0 until the
   // first end of a transaction is passed.
   Lsn confirmed() const { return Lsn(sender_.window().passed_watermark()); }
-  // All before it was handed in.
+  // Everything before this LSN was handed in.
   Lsn received() const { return Lsn(sender_.window().newest_watermark()); }
   // True if the current stream has shown all events known from before. Until
   // then only the slot's own position is confirmed to the server.

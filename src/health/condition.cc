@@ -251,7 +251,7 @@ Found OfUnreadCheckpoint(const RelaySigns& signs) {
   return Outage(
       Part::kSink,
       fmt::format("{}: is a Kafka broker reachable at {}? An open transaction "
-                  "of another producer hides the end, too, until the brokers "
+                  "of another producer also hides the end, until the brokers "
                   "abort it",
                   what, signs.brokers),
       what);
@@ -403,8 +403,8 @@ Found OfUnseen(const RelaySigns& signs) {
   return Degraded(
       Part::kWal,
       fmt::format(
-          "how the server keeps slot {}, whether the publication covers "
-          "the outbox, and what operators decide cannot be seen: {}",
+          "cannot read the WAL status of slot {}, the publication and the "
+          "decisions of operators: {}",
           signs.slot, signs.unseen_because));
 }
 

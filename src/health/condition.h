@@ -12,14 +12,15 @@
 
 namespace walpost {
 
-// What ends it, the worst first.
+// Who or what ends a condition, the worst first.
 enum class Permanence {
   kOperator,     // an operator has to act: no outage's end does it
   kMayPass,      // an outage, which may end by itself
   kInformation,  // events are published, or need not be
 };
 
-// What it is about. Of one part, the worst condition explains the others.
+// The part that a condition is about. Of one part, the worst condition explains
+// the others.
 enum class Part {
   kSlot,
   kPublication,

@@ -1,4 +1,4 @@
-// What the texts of conditions have in common. Private to condition.cc and
+// Helpers for the texts of conditions. Private to condition.cc and
 // event_conditions.cc.
 #pragma once
 

@@ -1,7 +1,7 @@
 // Diagnosis: the state of a relay and its reason, from the relay's signs.
 //
-// The worst condition wins (condition.h), whatever came first: what needs an
-// operator goes before an outage, which may pass, and that before what does not
+// The worst condition wins (condition.h), whichever came first: conditions that
+// need an operator, then outages, which may pass, then conditions that do not
 // hold up events. Up to kMaxAlso others are named behind it.
 //
 // Pure.
@@ -17,7 +17,7 @@
 
 namespace walpost {
 
-// What a relay can be held up by, or may soon be (Diagnosis::causes).
+// Things that can hold a relay up, now or soon (Diagnosis::causes).
 inline constexpr std::string_view kCauses[] = {
     "slot",  "publication", "event", "pause",      "postgres",
     "kafka", "checkpoint",  "wal",   "credentials"};
@@ -26,12 +26,12 @@ struct Diagnosis {
   static constexpr size_t kMaxAlso = 2;
 
   RelayState state = RelayState::kStarting;
-  // Cause of waiting, and what to do; empty if all is well.
+  // The cause, and what to do; empty if all is well.
   std::string reason;
   // The reason as one word, if it has one (base/reason_code.h).
   std::string code = {};
-  // All that hold now, whichever is the reason; some of kCauses. Credentials
-  // that were rejected are named besides the server that has done so.
+  // All causes that hold now, whichever of them is the reason; some of kCauses.
+  // Rejected credentials are named in addition to the server that rejects them.
   std::vector<std::string_view> causes = {};
 };
 

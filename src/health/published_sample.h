@@ -16,11 +16,11 @@ namespace walpost {
 
 class PublishedSample {
  public:
-  // The oldest events of an outbox make room.
+  // Events kept for each outbox; the oldest ones make room.
   static constexpr size_t kMaxEvents = 64;
-  // Until the next pass: more would cost the stream.
+  // Events taken until the next pass; more would slow the stream down.
   static constexpr size_t kMaxNewEvents = 16;
-  // Larger payloads are not hashed.
+  // Events with larger payloads are not sampled.
   static constexpr size_t kMaxPayloadBytes = size_t{64} << 10;
 
   // An event of the stream. Without an id, its row cannot be found.

@@ -23,9 +23,9 @@ struct RelaySigns {
   std::string brokers;
 
   bool draining = false;
-  // Latched; or seen beside the stream, while there is none.
+  // A gap that is latched, or one that was seen while there is no stream.
   std::optional<Gap> gap;
-  // An operator has paused it; and, if it polls, these tables.
+  // The operator's pause of the slot; with polling, the paused tables.
   std::optional<PauseRecord> pause;
   std::string paused_tables;
   // From the pipeline.
@@ -69,7 +69,7 @@ struct RelaySigns {
   std::string unknown_topic;  // unknown to the brokers; or empty
   std::string topic_refusal;  // why they would not create it; or empty
 
-  // A store of checkpoints in Kafka that has been read for so long; or empty.
+  // Name of a checkpoint store in Kafka that has been read for long; or empty.
   std::string unread_checkpoint;
   std::chrono::milliseconds checkpoint_unread_for{0};
   // How long no checkpoint could be written, and why.
@@ -78,7 +78,7 @@ struct RelaySigns {
 
   // Records are sent in Kafka transactions.
   bool in_transactions = false;
-  // How long one has been committed; zero: none is.
+  // Duration of the commit under way; zero: there is none.
   std::chrono::milliseconds committing_for{0};
 
   // Records that consumers of committed records do not get, for longer than a
@@ -92,7 +92,7 @@ struct RelaySigns {
   uint64_t retained_wal_bytes = 0;
   uint64_t wal_budget_bytes = 0;
 
-  // Another instance does the job.
+  // True if another instance streams or polls.
   bool is_behind_another() const { return slot_is_in_use || cursor_is_in_use; }
 };
 

@@ -1,5 +1,5 @@
-// RetentionReport: what was pruned of one table since the process began, and
-// what the last pass kept.
+// RetentionReport: the rows of one table that were pruned since the process
+// began, and those that the last pass kept.
 #pragma once
 
 #include <chrono>

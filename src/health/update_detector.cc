@@ -61,7 +61,7 @@ std::optional<std::string> UpdateDetector::OnCompared(
     if (std::exchange(table.has_told_failure, true)) return std::nullopt;
     return fmt::format(
         "table {}: UPDATE has changed {} rows since walpost started, and "
-        "whether they are still as they were published cannot be seen: {}",
+        "published events cannot be compared with their rows: {}",
         table.name, table.updates, std::string(found.status().message()));
   }
   if (found->different == 0) return std::nullopt;

@@ -33,7 +33,7 @@ struct UpdatedRows {
 
 class UpdateDetector {
  public:
-  // A burst is looked at when it has ended, or has lasted so long.
+  // A burst of updates is examined when it has ended, or has lasted this long.
   static constexpr std::chrono::seconds kMaxWait{6};
   // Between two comparisons of a table; after one that failed.
   static constexpr std::chrono::seconds kMinPause{10};
@@ -41,7 +41,7 @@ class UpdateDetector {
   // Between two warnings, unless the updates have doubled.
   static constexpr std::chrono::minutes kMinSilence{10};
 
-  // What the server has counted of a table or a partition of it.
+  // The server's counts of a table or of a partition of it.
   struct Total {
     size_t source = 0;  // index of the outbox
     uint64_t relation = 0;
@@ -56,7 +56,8 @@ class UpdateDetector {
 
   // Another server may have other statistics: the next totals are a baseline.
   void OnConnected() { totals_.clear(); }
-  // The first total of a relation is from before. One that falls began again.
+  // The first total of a relation is the baseline. A total that falls has begun
+  // again.
   void Observe(const std::vector<Total>& totals, MonotonicTime now);
 
   // True if events should be compared. `taken`: PublishedSample::taken.

@@ -52,7 +52,7 @@ class BaseTypes {
 };
 
 // SQL expression of the oid that Of would return for the type `oid`, which is
-// an SQL expression, too.
+// also an SQL expression.
 std::string BaseTypeSql(std::string_view oid);
 
 // SQL expression of the text that the stream sends for `column` (quoted), with

@@ -1,5 +1,5 @@
-// ClaimCheck: what a record has in place of a large payload, which stays in its
-// row (outbox.tables[].claim_check_above).
+// ClaimCheck: the reference that a record has in place of a large payload,
+// which stays in its row (outbox.tables[].claim_check_above).
 //
 //   walpost-claim-check:
 //     {"table":"public.outbox","id":"7","bytes":20971520,"sha256":"9f86d0..."}

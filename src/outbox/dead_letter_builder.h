@@ -23,8 +23,8 @@
 //     walpost-dead-letter-payload-bytes
 //                                     of a payload that is cut or left out
 //
-// A NULL is a null header. All of the event is in its dead letter, but for a
-// payload that is cut or left out: it can be sent again.
+// A NULL is a null header. The dead letter has the whole event, except a
+// payload that is cut or left out, so that it can be sent again.
 //
 // Owned by the RecordBuilder. Reuses its buffers. Pure.
 #pragma once
@@ -52,7 +52,7 @@ inline constexpr std::string_view kDeadLetterHeader = "walpost-dead-letter";
 inline constexpr std::string_view kDeadLetterFormatHeader =
     "walpost-dead-letter-format";
 
-// The part of a payload that its dead letter has.
+// The part of a payload that is kept in the dead letter.
 struct KeptPayload {
   Value payload;
   std::optional<uint64_t> whole_bytes;  // set if it is not whole

@@ -18,7 +18,7 @@ namespace v1 {
 class DeadLetter;
 }
 
-// What a dead letter says of its event, besides the event.
+// Facts that a dead letter has in addition to the event.
 struct DeadLetterFacts {
   std::string error_class;
   std::string reason;

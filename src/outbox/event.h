@@ -19,8 +19,8 @@ namespace walpost {
 // A column's value; nullopt: NULL, which is not the empty string.
 using Value = std::optional<std::string_view>;
 
-// The event, to recognise it when it comes again. After the WAL has forked,
-// another transaction may have one at the same position.
+// Identifies an event when it comes again. After the WAL has forked, another
+// transaction may have an event at the same position.
 struct EventIdentity {
   Position position;
   Xid xid{};
@@ -31,8 +31,8 @@ struct EventIdentity {
 
 struct Event {
   Position position;
-  // What its record says, if the sequence that it is sent in has other
-  // positions; nullptr: the one above.
+  // The position for its record, if the sequence in which it is sent has other
+  // positions; nullptr: `position`.
   const TimelinePosition* own_position = nullptr;
   WallTime commit_time;
   Xid xid;

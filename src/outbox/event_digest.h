@@ -1,9 +1,9 @@
-// EventDigest: which event it is, whatever its position.
+// EventDigest: identifies an event independently of its position.
 //
 // A position names an event only together with the numbering that it was
 // counted in (numbering.h): after a change of outbox.tables, another event of
-// the same transaction may stand there. So what is on record about an event (a
-// dead letter, a parked event, a decision) also has its digest.
+// the same transaction may stand there. So the records about an event (a dead
+// letter, a parked event, a decision) also have its digest.
 //
 // The digest is made of the source and the id. An event without an id is known
 // by all of its fields: two equal ones in a transaction have the same digest,

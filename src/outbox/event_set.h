@@ -1,9 +1,10 @@
-// EventSet: events that are recognised when they come again, on another way.
+// EventSet: recognises events when they come again from another source.
 //
-// By their content, because the transaction does not tell: a row that was
-// inserted after a savepoint has another transaction id in its table than in
-// the WAL. Times do not count, either: only the WAL has that of the commit.
-// Events without an id are not recognised, nor are those beyond kMax.
+// It compares their content, because the transaction is no identification: a
+// row that was inserted after a savepoint has another transaction id in its
+// table than in the WAL. Nor are times compared, because only the WAL has the
+// commit time. Events without an id are not recognised, nor are those beyond
+// kMax.
 //
 // Memory: 36 bytes per event. Pure; a value.
 #pragma once
@@ -21,12 +22,12 @@ class EventSet {
  public:
   static constexpr size_t kMax = 500'000;
 
-  // False: it cannot be recognised.
+  // False: the event cannot be recognised, and is not added.
   bool Add(const Event& event);
   bool Has(const Event& event) const;
   size_t size() const { return digests_.size(); }
 
-  // What an event is recognised by; nullopt: it has no id.
+  // Digest by which an event is recognised; nullopt: it has no id.
   static std::optional<absl::uint128> DigestOf(const Event& event);
 
  private:

@@ -1,5 +1,5 @@
-// EventsOnRecord: events that are not in Kafka because of what was decided
-// about them, so that whatever reads the WAL or a table again leaves them out.
+// EventsOnRecord: events that are not in Kafka because of a decision about
+// them. Readers of the WAL or a table leave them out.
 //
 //   decisions in the publication ┐
 //   rows of parking.table        ├─ Add ─▶ Find ◀─ recover, replay, snapshot
@@ -41,8 +41,8 @@ std::string_view ToString(Disposition fate);
 
 class EventsOnRecord {
  public:
-  // An event in a topic that other services may use, too: their ids may be the
-  // same.
+  // Content of an event in a topic that other services may also use, with the
+  // same ids.
   struct Content {
     std::optional<std::string> aggregate_id;
     uint64_t payload_bytes = 0;
@@ -60,15 +60,15 @@ class EventsOnRecord {
   explicit EventsOnRecord(std::vector<std::string> sources)
       : sources_(std::move(sources)) {}
 
-  // The last one of an event counts.
+  // The last entry of an event counts.
   void Add(Entry entry);
   bool empty() const { return entries_.empty(); }
 
-  // What is on record about a row of a table; nullopt: nothing. Equal rows
+  // The disposition on record for a row of a table; nullopt: none. Equal rows
   // without an id share a digest: each entry is for one of them, so call it
   // once for each row.
   std::optional<Disposition> Find(const Event& row);
-  // The same about an event of the WAL, by the commit of its transaction.
+  // The same for an event of the WAL, by the commit of its transaction.
   std::optional<Disposition> FindInWal(const Event& event) const;
 
  private:
@@ -76,7 +76,7 @@ class EventsOnRecord {
   absl::flat_hash_map<std::string, std::vector<Entry>> entries_;
 };
 
-// How many events were left out, for each fate.
+// Number of events that were left out, by disposition.
 class DispositionCounts {
  public:
   void Add(Disposition fate) { ++counts_[static_cast<size_t>(fate)]; }

@@ -1,5 +1,5 @@
 // The fields of an event by name: for configuration, templates and mappers.
-// (`timestamp` is mapped, too, but separately, because it becomes a time.)
+// (`timestamp` is mapped separately, because it becomes a time.)
 #pragma once
 
 #include <array>

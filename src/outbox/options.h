@@ -49,7 +49,7 @@ struct TableOptions {
   FieldSources columns;
   // Topic template of this table; empty: RouteOptions::topic.
   std::string topic;
-  // nullopt: RouteOptions::create_topics.
+  // Overrides RouteOptions::create_topics; nullopt: does not.
   std::optional<TopicCreation> create_topics = {};
   // Its partition column; nullopt: RouteOptions::partition.
   std::optional<std::string> partition = {};
@@ -64,11 +64,11 @@ struct TableOptions {
   size_t claim_check_above = 0;
   // Columns with a row's state, for readers of the table.
   RowStateOptions state = {};
-  // The entry of OutboxOptions::patterns that the table came by; empty: it is
-  // listed itself.
+  // The entry of OutboxOptions::patterns that the table matches; empty: the
+  // table is listed itself.
   std::string pattern = {};
-  // It came by a pattern and does not exist any more. Only its rows that are
-  // still in the WAL are left. Such tables come last.
+  // True if the table came by a pattern and does not exist any more. Only its
+  // rows in the WAL are left. Such tables come last.
   bool is_dropped = false;
   // Its place in the configuration.
   size_t place = 0;
@@ -153,8 +153,9 @@ enum class ValueFormat {
   kProtobuf,  // walpost.v1.Envelope (proto/)
 };
 
-// Which transactions are events: those of every origin, or those without one,
-// which were not replicated to this server (pg_replication_origin).
+// The transactions whose rows are events: those of every origin, or only those
+// without an origin, which were not replicated to this server
+// (pg_replication_origin).
 enum class OriginFilter { kAny, kNone };
 
 struct OutboxOptions {
@@ -173,7 +174,7 @@ struct OutboxOptions {
   // UUIDv7 of this run, for a header of its records; empty: they have none.
   std::string run_id = {};
   DeadLetterOptions dead_letter;
-  // Where walpost keeps its checkpoints: nothing else may go there. Empty: they
+  // The topic of walpost's checkpoints, to which no event may go. Empty: they
   // are not in Kafka.
   std::string checkpoint_topic = {};
 };

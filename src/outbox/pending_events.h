@@ -1,5 +1,5 @@
-// PendingEvents: events that a slot will send, until a table turns out to have
-// them. What is left would be lost with the slot.
+// PendingEvents: events that a slot will send, without those that are found in
+// a table. The events that are left would be lost with the slot.
 //
 // Events are recognised as by EventSet; those that it does not recognise are
 // left. Memory: that of an EventSet. Pure.

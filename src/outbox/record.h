@@ -19,7 +19,7 @@ struct RecordHeader {
 
 struct Record {
   std::string_view topic;
-  // nullopt: that of its key, or any without one.
+  // nullopt: the partition of its key, or any if there is no key.
   std::optional<int32_t> partition = {};
   Value key;    // nullopt: no key; "" is a key of no bytes, and is hashed
   Value value;  // nullopt: a tombstone
@@ -29,7 +29,7 @@ struct Record {
   // How to create the topic if it is missing; nullptr: it is not created.
   const TopicCreation* creation = nullptr;
 
-  // The value has only a reference to the payload (claim_check.h).
+  // True if the value has only a reference to the payload (claim_check.h).
   bool has_claim_check = false;
 
   // Size for the in-flight limit: its own bytes plus librdkafka's overhead.

@@ -77,7 +77,7 @@ absl::StatusOr<RowOrder> ChooseRowOrder(const TableOptions& table,
   const std::string example =
       integer == columns.end() ? "COLUMN" : integer->name;
   return absl::FailedPreconditionError(fmt::format(
-      "table {} has no column that tells the order of its rows{}: name one "
+      "table {} has no column that gives the order of its rows{}: name one "
       "that rises with the commits of a key, as --order-by {} or as "
       "outbox.tables.order_by in the configuration",
       table.name,

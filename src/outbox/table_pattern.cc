@@ -120,7 +120,7 @@ absl::StatusOr<std::optional<TableOptions>> FindByPattern(
     if (found != nullptr) {
       return absl::FailedPreconditionError(fmt::format(
           "table {0} matches {1} and {2} in outbox.tables, and it is not known "
-          "whose options it has: list {0} by its own name, too, or correct one "
+          "whose options it has: also list {0} by its own name, or correct one "
           "of the patterns",
           table, found->name, entry.name));
     }

@@ -49,7 +49,7 @@ class HeldKeys {
   bool AsksForDigest(std::string_view lane, const Position& position) const;
   bool Contains(std::string_view lane) const { return lanes_.contains(lane); }
 
-  // The events of the lane wait until it is released or opened again.
+  // Makes the events of the lane wait until it is released or opened again.
   void Close(const std::string& lane);
   bool OpenAll();  // false: none was closed
   bool IsClosed(std::string_view lane) const;

@@ -45,11 +45,11 @@ struct ParkedEvent {
   ParkedState state = ParkedState::kDead;
   // It waits for this topic, which is isolated; empty: it does not.
   std::string topic;
-  // All of the event; class and reason are empty unless it is dead. A dead
+  // The whole event; class and reason are empty unless it is dead. A dead
   // letter may lack its payload, and has the event's topic.
   DeadLetter content;
 
-  // What an event takes besides its fields.
+  // Memory of an event besides its fields.
   static constexpr size_t kOverheadBytes = 500;
 
   // Bytes of its fields, and the overhead.

@@ -136,7 +136,7 @@ absl::Status ParkedKeys::MayWaitForTopic() const {
   }
   if (limit == nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(fmt::format(
-      "its topic is isolated, and {}: put the topic right, or raise the limit",
+      "its topic is isolated, and {}: repair the topic, or raise the limit",
       limit));
 }
 

@@ -1,13 +1,13 @@
-// ParkedKeys: decides which events are parked, and keeps those that are not
-// stored yet.
+// ParkedKeys: decides which events are parked, and keeps the parked events that
+// are not stored yet.
 //
 //   Sender ──Park──▶ queue ──NextBatch──▶ owner stores it ──OnStored──▶
 //      ▲ (postgres/parking/parking_table.h) └── ClaimOf ◀── HeldKeys ◀── Load,
 //      OnRead ◀── owner
 //
-// The store is the truth: whoever begins a stream loads it (Load), after no
-// other instance can write to it any more. Events that were queued before and
-// are still in flight stay queued.
+// The store is the truth. The owner loads it (Load) when a stream begins, after
+// no other instance can write to it any more. Events that were queued before
+// and are still in flight stay queued.
 //
 // Owned by the ParkedEventService. Pure.
 #pragma once
@@ -36,7 +36,7 @@
 
 namespace walpost {
 
-// What a store knows when a stream begins.
+// The content of the store when a stream begins.
 struct ParkedSoFar {
   // The first event that waits, dead or not. With a digest it was counted under
   // another numbering, and the stream may show it again: of its position only
@@ -58,8 +58,8 @@ struct ParkedSoFar {
     Position last;
   };
   std::map<std::string, Span> topics;
-  // Events that a stream from the slot's position may show again: dead letters,
-  // whatever has become of them, and what was released or discarded.
+  // Events that a stream from the slot's position may show again: dead letters
+  // in any state, and parked events that were released or discarded.
   struct Settled {
     ParkedState state = ParkedState::kDiscarded;
     uint64_t number = 0;  // of its row
@@ -67,14 +67,13 @@ struct ParkedSoFar {
   RecordedEvents<Settled> settled;
 };
 
-// What the store has for the owner to release.
+// The rows of the store that the owner may release.
 struct ParkedReading {
   // Lanes in which events wait, dead or not.
   std::set<std::string> waiting{};
-  // Those of them whose events are all on their way to Kafka now.
+  // The lanes of `waiting` whose events are all on their way to Kafka now.
   std::set<std::string> leaving{};
-  // Likewise the topics for which events wait, but for those whose key is
-  // parked.
+  // Topics for which events wait, without events whose key is parked.
   std::set<std::string> waiting_topics{};
   std::set<std::string> leaving_topics{};
   // All events that wait for a topic.
@@ -109,7 +108,8 @@ class ParkedKeys final : public Parking {
 
   // ---- For the owner.
 
-  // There is room for another topic. False also if that is not known yet.
+  // True if there is room for another isolated topic. False also if that is not
+  // known yet.
   bool MayIsolate() const;
   // Called when a topic is isolated.
   void SetIsolationListener(std::function<void(const std::string&)> listener) {
@@ -138,7 +138,7 @@ class ParkedKeys final : public Parking {
   // (Sender::OnCapacity).
   void BeginReading() { stored_at_reading_ = stored_; }
   bool OnRead(const ParkedReading& reading);
-  // It takes long: events of lanes that are leaving are parked again.
+  // The release takes long: events of lanes that are leaving are parked again.
   bool GiveUpWaiting();
   // An event that waited for its topic cannot be delivered: its key is parked.
   void Hold(const std::string& lane, const Position& position) {
@@ -146,7 +146,7 @@ class ParkedKeys final : public Parking {
   }
 
   const HeldKeys& lanes() const { return lanes_; }
-  // By the names of their topics.
+  // Isolated topics, as lanes by the topics' names.
   const HeldKeys& topics() const { return topics_; }
   bool holds_any() const { return !lanes_.empty() || !topics_.empty(); }
   LaneScope scope() const { return scope_; }

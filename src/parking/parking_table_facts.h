@@ -1,5 +1,5 @@
-// ParkingTableFacts: what is known of parking.table before a stream, and
-// whether the stream may begin with it.
+// ParkingTableFacts: facts about parking.table before a stream, by which it is
+// decided whether the stream may begin with it.
 //
 // The birth record of the slot has the name and the oid of the table that the
 // slot has used. If that table is missing, or another one has its name, it is
@@ -24,7 +24,7 @@ struct ParkingTableFacts {
   std::string quoted;  // the same in SQL
   std::string slot;
   std::string role;  // of the connection
-  // The configuration parks events, or keeps dead letters in the table.
+  // True if the configuration parks events, or keeps dead letters in the table.
   bool is_wanted = false;
 
   uint32_t oid = 0;            // 0: it does not exist
@@ -50,7 +50,7 @@ struct ParkingTableFacts {
   bool exists() const { return oid != 0; }
 };
 
-// What keeps a stream from using the table.
+// A reason why a stream cannot use the table.
 struct ParkingTableProblem {
   FindingId id;
   std::string text;
@@ -61,7 +61,7 @@ struct ParkingTableProblem {
 std::optional<ParkingTableProblem> FindParkingTableProblem(
     const ParkingTableFacts& facts);
 
-// As far as it concerns the table that the slot has used before.
+// The same, but only problems of the table that the slot has used before.
 std::optional<ParkingTableProblem> FindProblemOfHistory(
     const ParkingTableFacts& facts);
 

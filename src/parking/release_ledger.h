@@ -1,11 +1,11 @@
-// ReleaseLedger: which parked events the last Kafka transactions have sent.
+// ReleaseLedger: the parked events that the last Kafka transactions have sent.
 //
 //   transaction: events' records, and the ledger with these events
 //   ──▶ committed ──▶ their rows are marked ──▶ next transaction
 //
-// If a crash comes before the rows are marked, the ledger tells that they must
-// not be sent again. An entry has a digest of the event: after a restore of the
-// database, another event may stand at its place.
+// If walpost crashes before the rows are marked, the ledger shows that they
+// must not be sent again. An entry has a digest of the event: after a restore
+// of the database, another event may stand at its place.
 //
 // Pure; a value.
 #pragma once
@@ -36,7 +36,8 @@ class ReleaseLedger {
   std::string Encode() const;
 
   bool Has(const std::string& entry) const { return known_.contains(entry); }
-  // Does nothing if it is there; beyond kMaxEntries the oldest one goes.
+  // Ignored if the entry is there already. Beyond kMaxEntries the oldest entry
+  // is removed.
   void Add(std::string entry);
 
  private:

@@ -1,14 +1,14 @@
-// StoredBatch: decides how stored events go out: parked events that are
-// released, those that wait for an isolated topic, and dead letters that are
-// sent again. A batch at a time, through a Sender.
+// StoredBatch: decides how stored events are sent: released parked events,
+// events that wait for an isolated topic, and dead letters that are retried. It
+// sends one batch at a time through a Sender.
 //
 //   Begin ──▶ Next ──▶ kWait ──▶ Next ──▶ ... ──▶ kEnd ──▶ TakeResult
 //              └──▶ kCommit ──▶ OnCommitted ──▶ Next
 //
 // A row that waits holds up those of its key, and no other. If the brokers
-// reject a record in company, the next batches have one row each, until the one
-// at fault is found. A topic that takes nothing, although the brokers answer,
-// fails its rows after kMaxHold, so that others need not wait for it.
+// reject a batch, the next batches have one row each, until the rejected row is
+// found. A topic that takes nothing, although the brokers answer, fails its
+// rows after kMaxHold, so that others need not wait for it.
 //
 // With transactions, each commit has a ledger with the rows in it
 // (release_ledger.h): a row that was committed, and not marked because of a
@@ -37,17 +37,18 @@ namespace walpost {
 class StoredBatch {
  public:
   static constexpr size_t kMaxRows = 1'000;
-  // How long a topic may take nothing, while brokers answer.
+  // Maximum time for which a topic may take nothing while brokers answer.
   static constexpr std::chrono::seconds kMaxHold{20};
 
   struct Options {
-    // A topic that takes nothing fails its rows; else they wait for it.
+    // True: the rows of a topic that takes nothing fail. False: they wait for
+    // it.
     bool topics_fail = true;
-    // Rows of one key keep their order; else no row waits for another.
+    // True: rows of one key keep their order. False: no row waits for another.
     bool keeps_order = true;
-    // The events of the rows are not sent: a commit is all that they need.
+    // True: the events of the rows are not sent, and only need a commit.
     bool commits_only = false;
-    // The sink has transactions.
+    // True if the sink has transactions.
     bool has_ledger = false;
   };
   struct Failure {
@@ -58,11 +59,11 @@ class StoredBatch {
     std::vector<size_t> sent;  // rows of the batch, in order
     // Rows that cannot be delivered: of a key, the first one alone.
     std::vector<Failure> failed;
-    // Why the rest was not sent, if it is not the fault of a row.
+    // Why the rest was not sent, if no row is the cause.
     absl::Status trouble;
     bool is_new_trouble = false;  // differs from the last batch's: log it
-    // For who does not wait for an end of the trouble: a next batch may get on,
-    // because this one has, or because its rows go alone from now on.
+    // True if another batch may make progress before the trouble ends, because
+    // this one has, or because its rows go alone from now on.
     bool may_go_on = false;
   };
   enum class Do {
@@ -74,12 +75,12 @@ class StoredBatch {
   // `outbox` and `sender` outlive this object. The sender has no other source.
   StoredBatch(const OutboxOptions& outbox, Sender& sender, Options options);
 
-  // What the ledger says that other instances have committed, each time that
-  // the sink has taken over from them. kDataLoss: quotes the line.
+  // Loads the rows that other instances have committed, each time that the sink
+  // has taken over from them. kDataLoss: quotes the line that cannot be read.
   absl::Status LoadLedger(std::string_view text);
 
   void Begin(std::vector<ParkedRow> rows, MonotonicTime now);
-  // `brokers_answer`: at least one does, now.
+  // `brokers_answer`: true if at least one broker answers now.
   Do Next(MonotonicTime now, bool brokers_answer);
   // The ledger as the commit must write it.
   std::string ledger() const { return committing_.Encode(); }
@@ -88,28 +89,30 @@ class StoredBatch {
   // After an error the sink has failed: whether the rows are sent is not known,
   // and the ledger tells.
   void OnCommitted(const absl::Status& status);
-  // The batch ends soon, for good: the next batch, too.
+  // Ends this batch and each later one soon.
   void Stop() { is_stopped_ = true; }
   Result TakeResult(MonotonicTime now, bool brokers_answer);
-  // In place of more time: the sink is given up.
+  // Ends the batch, because the sink is given up.
   void GiveUpSink(const absl::Status& reason) { commit_failure_ = reason; }
-  // In place of Next: the sink cannot be opened, and nothing is sent.
+  // The result of a batch that sends nothing, because the sink cannot be
+  // opened.
   Result Refuse(absl::Status trouble);
 
-  // The sink cannot be used for another batch: close it, and StartOver.
+  // True if the sink cannot be used for another batch: close it, then call
+  // StartOver.
   bool must_replace_sink() const;
   // The sink is closed.
   void StartOver();
 
   const std::vector<ParkedRow>& rows() const { return rows_; }
-  // Rows of the next batch: one, while a record is looked for that the brokers
-  // reject.
+  // Maximum rows of the next batch: one, while the record is searched that the
+  // brokers reject.
   size_t max_rows() const { return one_by_one_ > 0 ? 1 : kMaxRows; }
   bool is_stopped() const { return is_stopped_; }
-  // Why a topic has taken nothing for some seconds, if that is not the trouble
-  // of the last batch, nor said before: say it. Else empty.
+  // Why a topic has taken nothing for some seconds, to be logged. Empty if that
+  // is the trouble of the last batch, or was returned before.
   std::string TakeNewTrouble(MonotonicTime now);
-  // What the batch waits for, if it has got on with nothing for some seconds:
+  // What the batch waits for, if it has made no progress for some seconds:
   // "orders takes no records for 12 s: unknown topic"; else empty.
   std::string waits_for(MonotonicTime now) const;
 

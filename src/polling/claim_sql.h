@@ -71,10 +71,11 @@ class ClaimSql : public TableSql {
   std::string Delete(Ids ids) const;
   // Makes rows pending again at once: they were not the problem.
   std::string Release(Ids ids, const LeaseMark& mark) const;
-  // Empty: the table has no column for it.
+  // Stores a rejection; empty: the table has no column for it.
   std::string Refuse(const RefusedRow& row, const LeaseMark& mark = {}) const;
 
-  // Not quoted; empty: rows are held only by their locks.
+  // Name of the lease column, not quoted; empty: rows are held only by their
+  // locks.
   const std::string& lease_column() const;
 
   // True if Refuse can store the time of the next attempt in the table.

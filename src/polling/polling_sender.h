@@ -4,9 +4,9 @@
 //   poller ──Send──▶ PollingSender ──▶ RecordSink
 //   RowsInFlight ◀───── PollingSender ◀── reports
 //
-// Counterpart of the Sender, without an order among rows of different tables;
-// the same table says what becomes of a row that did not go out (SendOutcome).
-// While there are suspects, rows are sent one at a time.
+// Counterpart of the Sender, without an order among rows of different tables.
+// The same table decides about a row that was not sent (SendOutcome). While
+// there are suspects, rows are sent one at a time.
 //
 // Shared by the pollers; owned by the PollingRelay. The flights outlive the
 // records sent for them.
@@ -40,7 +40,7 @@ class PollingSender final : public SinkListener {
   enum class Sent {
     kSent,     // in flight, or set aside
     kRefused,  // this row cannot be delivered as it is
-    kNotNow,   // the row was returned; later ones of this turn may be, too
+    kNotNow,   // the row was returned; so may be later ones of this turn
   };
 
   PollingSender(std::unique_ptr<RecordBuilder> builder,
@@ -49,7 +49,8 @@ class PollingSender final : public SinkListener {
         limits_(limits) {}
 
   const RecordBuilder& builder() const { return record_sender_.builder(); }
-  // What becomes of rows that cannot be delivered; else they are refused.
+  // Actions for rows that cannot be delivered. Without them such rows are
+  // refused.
   void SetErrorActions(const ErrorActions& actions,
                        DivertedEventListener on_diverted) {
     error_actions_ = actions;
@@ -114,7 +115,7 @@ class PollingSender final : public SinkListener {
     LatencyLabel label;
     bool is_first;  // nothing else was in flight
     size_t source;  // Event::source
-    // Why it is a dead letter; ok: it is none.
+    // Why it is a dead letter; ok: it is not one.
     absl::Status dead = absl::OkStatus();
   };
   // A row that the brokers rejected: it has a dead letter next time.

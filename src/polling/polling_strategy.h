@@ -43,7 +43,7 @@ class PollingStrategy {
   virtual boost::asio::awaitable<absl::Status> Take() = 0;
   // Called every turn; most times it has nothing to do.
   virtual boost::asio::awaitable<absl::Status> Settle() = 0;
-  // The table has new rows.
+  // Called when the table has new rows.
   virtual void OnNotified() = 0;
   virtual void OnConnectionLost() {}
 
@@ -58,13 +58,13 @@ class PollingStrategy {
   // A query that returns one row like TableSql::Gauges.
   virtual std::string GaugesSql() const = 0;
   virtual bool may_report() const { return true; }
-  // Another walpost has this table exclusively.
+  // True if another walpost has this table exclusively.
   virtual bool is_standby() const { return false; }
   // Why no row moves although Postgres answers; else ok.
   virtual absl::Status trouble() const { return absl::OkStatus(); }
 };
 
-// What a strategy works with. The TablePoller owns all of it.
+// The objects that a strategy works with. The TablePoller owns all of them.
 struct PollingContext {
   const PollingOptions& options;
   const BacklogGauge& gauge;
@@ -78,7 +78,7 @@ std::unique_ptr<PollingStrategy> MakeLeaseStrategy(PollingContext context);
 std::unique_ptr<PollingStrategy> MakeLockStrategy(PollingContext context);
 std::unique_ptr<PollingStrategy> MakeCursorStrategy(PollingContext context);
 
-// The one for a table, as configured.
+// The configured strategy for a table.
 std::unique_ptr<PollingStrategy> MakePollingStrategy(
     const RowStateOptions& state, PollingContext context);
 

@@ -1,5 +1,5 @@
-// RowClaims: what the strategies that claim rows have in common: which rows
-// they look for, and the decision about rejected ones.
+// RowClaims: common part of the strategies that claim rows: the rows that they
+// look for, and the decision about rejected rows.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

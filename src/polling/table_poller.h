@@ -51,7 +51,7 @@ class TablePoller {
   boost::asio::awaitable<void> Run();
   // Stops claiming rows.
   void Stop();
-  // Stops settling, too: held rows come back by themselves.
+  // Also stops settling: held rows become available by themselves.
   void Abandon();
   // Checks again: reports have arrived, or there is a producer.
   void Wake();
@@ -59,7 +59,8 @@ class TablePoller {
   bool has_ended() const { return ended_; }
   bool is_connected() const { return ready_; }
   bool was_ready() const { return sessions_ > 0; }
-  // Another walpost polls this table exclusively; takes over when it stops.
+  // True if another walpost polls this table exclusively. This poller takes
+  // over when the other one stops.
   bool is_standby() const {
     return connection_.is_open() && strategy_->is_standby();
   }

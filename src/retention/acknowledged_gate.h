@@ -1,4 +1,5 @@
-// AcknowledgedGate: which committed rows have the brokers acknowledged?
+// AcknowledgedGate: finds out which committed rows the brokers have
+// acknowledged.
 //
 // A row does not say where in the WAL its transaction committed, and its time
 // is set by the application. So the gate is a pair, taken at one moment:
@@ -18,16 +19,16 @@
 // Only its oldest running transaction is kept: the gate covers rows of earlier
 // transactions. Other rows that S sees wait for the next mark.
 //
-// A DELETE is a change in the WAL, too, decoded by the walsender but not sent
-// by a publication of inserts. A row whose insert is still in front of the slot
-// is sent from the WAL, deleted or not. So a wrong deletion would not lose an
-// event while the slot exists: the gate is for the day when it does not, and
-// `recover` reads the table.
+// A DELETE is also a change in the WAL, which the walsender decodes, but does
+// not send with a publication of inserts. A row whose insert is still in front
+// of the slot is sent from the WAL, deleted or not. So a wrong deletion would
+// not lose an event while the slot exists: the gate is for the day when it does
+// not, and `recover` reads the table.
 //
 // The slot confirms the rows that it was given to send. SlotProof
 // (slot_proof.h) says which rows those are.
 //
-// Owned by whoever waits; has its own connection.
+// Owned by the object that waits; has its own connection.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

@@ -1,4 +1,4 @@
-// CursorGate: which rows of a table has a cursor passed?
+// CursorGate: finds out which rows of a table a cursor has passed.
 //
 // Rows that are polled with strategy `cursor` are never marked. Their only
 // proof is the position that the poller has stored after the brokers'

@@ -74,7 +74,7 @@ std::string LeavesSql(const std::string& table, const std::string& column,
 
 absl::Status NoTimeColumn(const TableOptions& table) {
   return absl::FailedPreconditionError(fmt::format(
-      "table {} has no column that tells the age of a row: name it in "
+      "table {} has no column that gives the age of a row: name it in "
       "outbox.tables[].columns.timestamp (created_at needs no naming)",
       table.name));
 }

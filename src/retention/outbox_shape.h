@@ -43,7 +43,7 @@ std::string MissingIndexSql(const OutboxShape& shape,
                             const OutboxShape::Leaf& leaf);
 
 // `limit` is a timestamp as the server printed it. kFailedPrecondition: the
-// table does not exist, or no column tells the age of a row; names the remedy.
+// table does not exist, or no column gives the age of a row; names the remedy.
 boost::asio::awaitable<absl::StatusOr<OutboxShape>> ReadOutboxShape(
     Connection& connection, TableOptions table, SentProof proof,
     std::string limit);

@@ -71,8 +71,9 @@ struct CoveredRule {
 //
 // A partition has a third: xmin is younger than the transaction that attached
 // it, because rows written into the table earlier were not published. With
-// postgres.origin: none, the slot has confirmed rows, too, that were skipped:
-// what was replicated is another node's to send, but one must know that it was.
+// postgres.origin: none, the slot has also confirmed rows that were skipped. A
+// replicated row is another node's to send, but it must be known that it was
+// replicated.
 //
 // xmin has 32 bits. It is taken for the youngest transaction that it may name,
 // which is exact for four billion transactions; for older rows, the time

@@ -1,5 +1,5 @@
-// RecordProof: which rows does the birth record prove to have come through the
-// slot? Pure.
+// RecordProof: finds the rows that have come through the slot, by the proof of
+// the birth record. Pure.
 //
 //   no gap         on record
 //   the same       definitions now as on record (checkpoint/coverage.h)

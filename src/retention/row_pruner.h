@@ -39,8 +39,8 @@ class RowPruner {
         is_stopped_(is_stopped),
         timer_(executor) {}
 
-  // Adds to `counts` during the run, so that they are right after an error,
-  // too. In a dry run `deleted` is the expected number. kCancelled: stopped.
+  // Adds to `counts` during the run, so that they are also right after an
+  // error. In a dry run `deleted` is the expected number. kCancelled: stopped.
   boost::asio::awaitable<absl::Status> Run(Mode mode, Counts& counts);
 
  private:

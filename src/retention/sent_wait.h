@@ -1,7 +1,7 @@
-// SentWait: waits until what has been committed is in Kafka.
+// SentWait: waits until committed events are in Kafka.
 //
-// For whoever wants to know it of one LSN or one event: a deployment, a test, a
-// reader of its own writes. It has the proofs of retention: the slot's
+// It waits for one LSN or one event: for a deployment, a test, or a service
+// that reads its own writes. It has the proofs of retention: the slot's
 // confirmation (acknowledged_gate.h), and that the row came through the slot
 // (slot_proof.h); or what a poller has noted in the row or in its cursor.
 //
@@ -33,15 +33,17 @@ class SentWait {
   // and load_checkpoint.
   SentWait(boost::asio::any_io_executor executor, Pruner::Options options);
 
-  // Everything that was committed before the LSN. kDeadlineExceeded: not until
-  // `deadline`. kUnavailable: Postgres. kInvalidArgument: the LSN is not of
-  // this slot. kFailedPrecondition: an operator must act; names the remedy.
+  // Waits for everything that was committed before the LSN. kDeadlineExceeded:
+  // not until `deadline`. kUnavailable: Postgres. kInvalidArgument: the LSN is
+  // not of this slot. kFailedPrecondition: an operator must act; names the
+  // remedy.
   boost::asio::awaitable<absl::Status> ForLsn(Lsn lsn, MonotonicTime deadline);
 
   struct Sent {
     std::string id;     // as the server prints it
     std::string table;  // schema.table
-    // A poller deletes what it has sent; but so may others.
+    // True if the row is gone. A poller deletes rows that it has sent, but
+    // other programs may also delete rows.
     bool is_deleted = false;
   };
   // The event of the row with this id; `table`: of outbox.tables; empty: any.

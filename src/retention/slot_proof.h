@@ -1,9 +1,10 @@
-// SlotProof: which rows surely came through the slot?
+// SlotProof: finds the rows that surely came through the slot.
 //
 // The gate (acknowledged_gate.h) says what the slot has confirmed. It does not
-// say what the slot was given to send: not rows from before the slot, nor rows
-// of a moment in which the publication did not cover the table, nor rows of a
-// server that was restored. So only recorded facts make a row count as covered:
+// say which rows the slot was given to send: not rows from before the slot, nor
+// rows of a moment in which the publication did not cover the table, nor rows
+// of a server that was restored. So only recorded facts make a row count as
+// covered:
 //
 //   birth record    the transaction and time since which the slot sends rows,
 //                   and under which definitions (record_proof.h)

@@ -26,7 +26,7 @@ class FeedbackSchedule {
  public:
   static constexpr std::chrono::milliseconds kMinReplyInterval{50};
 
-  // `slot`: its position when the stream began.
+  // `slot`: position of the slot when the stream began.
   FeedbackSchedule(std::chrono::milliseconds interval,
                    std::chrono::milliseconds wal_sender_timeout,
                    Lsn slot = Lsn())

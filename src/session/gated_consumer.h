@@ -22,19 +22,20 @@ class GatedConsumer final : public EventConsumer {
                 PassedOverRows& passed_over, const PauseGate& pause_gate,
                 TransactionBatcher* batcher = nullptr);
 
-  // Has events noted in `sample`, which outlives this object.
+  // Notes events in `sample`, which outlives this object.
   void SampleEvents(PublishedSample& sample) { sample_ = &sample; }
 
   bool CanTake() const override { return MayTake() && progress_.CanTake(); }
   Offer OnEvent(const Event& event, const absl::Status& mapped) override;
   void OnTransactionEnd(Lsn end_lsn) override;
   void OnKeepalive(Lsn wal_end) override { progress_.OnKeepalive(wal_end); }
-  // Not noted in a part of the stream that is repeated: there, it is on record
-  // whose rows were passed over, or they were sent.
+  // Does not note rows in a repeated part of the stream: there, it is on record
+  // whose rows were passed over, or the rows were sent.
   bool OnPassedOver(const OtherRelation& relation) override;
 
   Lsn confirmable() const override;
-  // The part of a source transaction that must be whole is given up.
+  // Ignores a part of a source transaction that must be whole: that part is
+  // given up.
   bool IsDrained() const override;
   absl::Status Health() const override { return progress_.Health(); }
 

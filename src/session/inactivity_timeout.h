@@ -1,5 +1,5 @@
-// InactivityTimeout: has the server been silent for so long, although it was
-// asked, that its connection must be given up?
+// InactivityTimeout: decides when a server has been silent for so long,
+// although it was asked, that its connection must be given up.
 //
 // A connection that a device on the way has forgotten stays silent for ever. A
 // walsender is silent for long in a huge transaction, so the limit doubles each

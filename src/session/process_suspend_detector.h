@@ -1,5 +1,6 @@
-// ProcessSuspendDetector: was this process, or the machine, asleep for so long
-// that the server may have given the slot to another instance?
+// ProcessSuspendDetector: detects that this process, or the machine, was
+// suspended for so long that the server may have given the slot to another
+// instance.
 //
 // A turn comes at least every kMaxTurn. After half of wal_sender_timeout
 // without a turn, the server may disconnect before the next one: events handed

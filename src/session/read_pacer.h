@@ -1,7 +1,7 @@
-// ReadPacer: how long to let data gather before the next read.
+// ReadPacer: decides how long data gathers before the next read.
 //
 // The walsender sends message by message. A reader that wakes for each one uses
-// a third of its CPU for waking, some of the walsender's, too, and makes a
+// a third of its CPU for waking, and some of the walsender's, and makes a
 // request to Kafka of each event. So on a busy stream, after a short read, it
 // pauses for the time that a full read takes to gather, within limits. It never
 // pauses after a full read (there is more), nor on a quiet stream (latency).

@@ -129,7 +129,7 @@ RelaySession::Action RelaySession::OnStreamEnded(absl::Status reason,
   return EndAttempt(std::move(reason), now);
 }
 
-// Without a stream now.
+// The stream has ended. Decides whether to close, hold a gap, or reconnect.
 RelaySession::Action RelaySession::EndAttempt(absl::Status reason,
                                               MonotonicTime now) {
   if (shutdown_deadline_) return Close(absl::OkStatus(), now);

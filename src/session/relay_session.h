@@ -8,10 +8,10 @@
 //      └── wait ◀── start over ◀── close it ◀── LSNs are void ───┤
 //                   end ◀── close it ◀── asked to stop ──────────┘
 //
-// If the producer has transactions, it can write for one stream only: what was
-// not committed is void with it, and the checkpoint says how to continue. It is
-// made after the checkpoint was read, because its id has the name of the
-// system.
+// A producer with transactions can write for one stream only: records that it
+// has not committed are void when it is closed, and the checkpoint says how to
+// continue. It is made after the checkpoint was read, because its id has the
+// name of the system.
 //
 // The owner carries out one action after the other, and passes each result to
 // Next:
@@ -63,39 +63,39 @@ class RelaySession {
   struct Action {
     Do what = Do::kEnd;
     MonotonicTime until{};
-    // Why to close, wait or end.
+    // The reason to close, wait or end.
     absl::Status reason = {};
     // kWait: the attempt failed, and there will be another.
     bool is_retry = false;
-    // kCloseProducer: nothing follows but the end.
+    // kCloseProducer: only the end follows.
     bool is_last = false;
   };
 
   enum class Producing { kSingly, kInTransactions };
 
-  // All arguments outlive this object. `seed`: of the random waits.
+  // All arguments outlive this object. `seed` is for the random waits.
   RelaySession(Producing producing, std::chrono::milliseconds shutdown_timeout,
                WalProgress& progress, const CheckpointWriter& checkpoints,
                ContinuityState& continuity, PauseGate& pause_gate,
                WalStream& stream, uint64_t seed);
 
   Action Begin();
-  // The last action has ended so.
+  // The last action has ended with `result`.
   Action Next(const absl::Status& result, MonotonicTime now);
 
   // ---- Facts.
 
-  // Drains, confirms, ends: all by shutdown_deadline().
+  // Begins to drain and confirm; the session ends by shutdown_deadline().
   void Shutdown(MonotonicTime now);
   // The server asks its clients to disconnect; it waits for them.
   void OnServerShutdown(MonotonicTime now);
-  // Found beside the stream; stops it.
+  // A gap was found beside the stream, which stops.
   void OnGap(const Gap& gap);
-  // Something that the stream cannot do without is lost: stops it.
+  // Something that the stream needs is lost; stops the stream.
   void OnLost(const absl::Status& reason);
-  // What is on record about a pause was read; nullopt: nothing. Records in
-  // flight are still acknowledged, and a part of a source transaction that must
-  // be whole is given up. True: it has changed whether events may go; wake the
+  // The record of a pause was read; nullopt: there is none. Records in flight
+  // are still acknowledged, and a part of a source transaction that must be
+  // whole is given up. True: it has changed whether events may go; wake the
   // stream.
   bool OnPauseRecord(const std::optional<PauseRecord>& record);
   // Records have reached consumers: they were acknowledged, or, with
@@ -114,20 +114,22 @@ class RelaySession {
   }
   // Somebody waits for the end of the stream: checkpoints are due at once.
   bool is_hurried() const { return shutdown_deadline_ || server_leaves_; }
-  // Why the last stream ended, while there is no new one; else ok. If it may
-  // come back, a new one does not show yet that it is over: something must be
-  // delivered, or the stream must last.
+  // Why the last stream ended, while there is no new stream; else ok. If the
+  // error may come back, a new stream alone does not clear it: something must
+  // be delivered first, or the stream must last.
   const absl::Status& trouble() const { return trouble_; }
-  // The stream has ended with its producer, as was to be expected: for a record
-  // that was rejected, or to make another one. It goes on within moments, and
+  // True if the stream has ended with its producer for an expected reason: a
+  // rejected record, or a planned replacement. It continues within moments, and
   // nothing is wrong until then.
   bool is_resuming(MonotonicTime now) const {
     return resuming_since_ && now - *resuming_since_ <= kResumeLimit;
   }
-  // Only an operator can end the trouble: each attempt fails in the same way.
+  // Says whether each attempt fails in the same way, so that an operator must
+  // act.
   const RepeatedFailureDetector& poison() const { return poison_; }
   bool has_streamed() const { return streams_ > 0; }
-  // A relay of this process has streamed before this one: as if it had.
+  // Makes this relay continue as if it had streamed itself, because an earlier
+  // relay of this process has.
   void Continue() { continues_ = true; }
   uint64_t streams() const { return streams_; }
   bool has_found_gap() const { return found_gap_.has_value(); }
@@ -157,7 +159,7 @@ class RelaySession {
     return producing_ == Producing::kInTransactions;
   }
 
-  // What the next stream begins after, if this one fails.
+  // LSN after which the next stream begins, if this one fails.
   Lsn progress() const {
     return in_transactions() ? checkpoints_.confirmable()
                              : progress_.confirmed();

@@ -1,7 +1,7 @@
 // ServerClock: the time on the clock of a server that stamps what it sends.
 //
-// The frame with the least delay shows the difference of the clocks best: the
-// greatest one counts.
+// The frame with the least delay shows the difference of the clocks best, so
+// the greatest difference counts.
 //
 // Pure.
 #pragma once
@@ -16,7 +16,7 @@ namespace walpost {
 
 class ServerClock {
  public:
-  // The server sent it at `sent`, by its own clock.
+  // A frame was received that the server sent at `sent`, by its own clock.
   void OnSent(WallTime sent, MonotonicTime received) {
     const auto ahead = sent.time_since_epoch() -
                        std::chrono::duration_cast<std::chrono::microseconds>(
@@ -28,7 +28,7 @@ class ServerClock {
   // Another server may answer.
   void Reset() { ahead_.reset(); }
 
-  // nullopt: it has sent nothing.
+  // The time on the server's clock; nullopt: the server has sent nothing.
   std::optional<WallTime> Now(MonotonicTime now) const {
     if (!ahead_) return std::nullopt;
     return WallTime(*ahead_ +

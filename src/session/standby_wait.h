@@ -1,5 +1,5 @@
-// StandbyWait: does the server hold the stream back until its standbys have the
-// same WAL (synchronized_standby_slots, PostgreSQL 17 and newer)?
+// StandbyWait: detects that the server holds the stream back until its standbys
+// have the same WAL (synchronized_standby_slots, PostgreSQL 17 and newer).
 //
 // It waits without limit and reports this only in warnings, again whenever it
 // receives a message from us.
@@ -27,7 +27,7 @@ class StandbyWait {
     said_at_ = now;
     text_ = warning;
   }
-  // Data arrived, or the stream is a new one.
+  // Data has arrived, or a new stream begins.
   void Clear() { said_at_ = {}; }
 
   // Duration of the hold; zero: none.

@@ -48,7 +48,7 @@ class WalStream {
     std::string slot;
     std::string publication;
     std::string application_name;  // by which people find the walsender
-    // What to do about rows that the server skipped.
+    // The reaction to rows that the server skipped.
     std::string remedy;
     std::chrono::milliseconds status_interval{200};
     std::chrono::milliseconds wal_sender_timeout{30'000};
@@ -71,7 +71,7 @@ class WalStream {
     bool requires_utf8 = false;
     std::optional<BaseTypes> base_types = {};  // likewise
   };
-  // What to wait for after a turn.
+  // The event to wait for after a turn.
   enum class Next { kMore, kPause, kReadable, kRoom, kEnd };
 
   // `consumer` outlives this object. `references`: see TransactionAssembler.

@@ -1,4 +1,5 @@
-// What Kafka may have deleted of the topics that a TopicReader has read.
+// Records that Kafka may have deleted from the topics that a TopicReader has
+// read.
 #pragma once
 
 #include <set>

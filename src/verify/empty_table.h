@@ -1,7 +1,7 @@
-// What verify may say about a table without a row: rows that were deleted leave
-// nothing to compare. That is no fault of an installation that deletes what was
-// sent; but it is not clean either as long as events may be pending, or after a
-// slot that nobody has any more. Pure.
+// Judges a table without a row, where verify has nothing to compare. An
+// installation may delete the rows that were sent, so that is not an error. But
+// it is not clean either while events may be pending, or if the slot does not
+// exist any more. Pure.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,12 @@
-// ExpectationQuery: SQL that makes Postgres give what the record of each row of
-// an outbox table is made of.
+// ExpectationQuery: SQL that reads the parts of the record of each row of an
+// outbox table.
 //
 // It does not share the relay's reading of rows: which column is which field is
 // decided here, from the same configuration, and their texts come from the
 // output functions of their types, not from casts. The topic is made as the
 // relay makes it (outbox/topic_template.h), because SQL's lower() and
-// collations are others. Columns of the result, in binary form (so text is its
-// bytes, and bytea, too):
+// collations differ. Columns of the result, in binary form (so text and bytea
+// are bytes):
 //
 //   id, key, value, sequence (all text or bytea), must_be_there (text),
 //   row_order and written (text of an integer), came_through and
@@ -81,7 +81,7 @@ class ExpectationQuery {
   // Selects those of `ids`, an array as parameter $1, that the table has, and
   // the values of their topics.
   const std::string& lookup_sql() const { return lookup_sql_; }
-  // The array is of bytea, else of text.
+  // True if the array is of bytea, false if it is of text.
   bool has_bytea_ids() const { return has_bytea_ids_; }
   const TopicTemplate& topic() const { return topic_; }
   // The column that recover and the snapshot sort rows by; empty: none.

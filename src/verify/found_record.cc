@@ -78,4 +78,35 @@ FoundRecord ToFoundRecord(const rd_kafka_message_t& message) {
   return record;
 }
 
+ComparedRecord ToComparedRecord(const rd_kafka_message_t& message) {
+  const auto own = [](const void* bytes, size_t size) {
+    return bytes == nullptr
+               ? std::nullopt
+               : std::optional<std::string>(
+                     std::in_place, static_cast<const char*>(bytes), size);
+  };
+  ComparedRecord record;
+  record.topic = rd_kafka_topic_name(message.rkt);
+  record.partition = message.partition;
+  record.key = own(message.key, message.key_len);
+  record.value = own(message.payload, message.len);
+  rd_kafka_timestamp_type_t type{};
+  record.timestamp = rd_kafka_message_timestamp(&message, &type);
+  rd_kafka_headers_t* headers = nullptr;
+  if (rd_kafka_message_headers(&message, &headers) !=
+      RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return record;
+  }
+  const char* name = nullptr;
+  const void* value = nullptr;
+  size_t size = 0;
+  for (size_t i = 0;
+       rd_kafka_header_get_all(headers, i, &name, &value, &size) ==
+       RD_KAFKA_RESP_ERR_NO_ERROR;
+       ++i) {
+    record.headers.emplace_back(name, own(value, size));
+  }
+  return record;
+}
+
 }  // namespace walpost

@@ -1,4 +1,4 @@
-// Tells whether an event id can be assigned a second time.
+// Says whether an event id can be assigned a second time.
 //
 // A uuid made from random bits or a clock (versions 1, 4, 6 and 7) is unique in
 // the world: two records with it are the same event. Any other id may come

@@ -69,7 +69,8 @@ class TableReader {
   absl::StatusOr<ByTopic> CountKeyless(const TableOptions& table,
                                        const RouteOptions& route);
 
-  // Those of `ids` that a table read before has by now, with their topics.
+  // The rows with one of `ids` that a table read before has by now, with their
+  // topics.
   struct Known {
     std::string id;
     std::optional<std::string> topic;

@@ -1,4 +1,5 @@
-// What a topic keeps, and whether it would keep what is about to be sent. Pure.
+// Limits of what a topic keeps, and the check whether it would keep records
+// that are about to be sent. Pure.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ struct TopicLimits {
   std::string cleanup_policy;  // empty: not known
   int64_t retention_ms = -1;
   int64_t retention_bytes = -1;  // of each partition
-  // Records get the time of their arrival, whatever time they come with.
+  // True if records get the time of their arrival instead of their own.
   bool has_append_time = false;
   int64_t accepted_age_ms = -1;  // older records are refused
 
@@ -55,7 +56,8 @@ struct RowsForTopic {
   std::optional<uint64_t> keyless = 0;
 };
 
-// What Kafka would delete soon after it has acknowledged it, or refuse.
+// Findings about rows that Kafka would reject, or delete soon after it has
+// acknowledged them.
 Findings DescribeDeletions(const TopicLimits& limits, const RowsForTopic& rows,
                            Severity severity, const std::string& brokers);
 

@@ -338,6 +338,62 @@ absl::Status TopicReader::ReadMessages(const std::set<std::string>& topics,
   return absl::OkStatus();
 }
 
+absl::Status TopicReader::Follow(const std::set<std::string>& prefixes) {
+  WALPOST_ASSIGN_OR_RETURN(const std::set<std::string> topics,
+                           FindTopics({}, prefixes));
+  WALPOST_ASSIGN_OR_RETURN(const Partitions all, ListPartitions(topics));
+  Partitions added = EmptyList();
+  for (int i = 0; i < all->cnt; ++i) {
+    const rd_kafka_topic_partition_t& partition = all->elems[i];
+    if (partition.partition < followed_[partition.topic]) continue;
+    rd_kafka_topic_partition_list_add(added.get(), partition.topic,
+                                      partition.partition)
+        ->offset = 0;
+  }
+  for (int i = 0; i < added->cnt; ++i) {
+    ++followed_[added->elems[i].topic];
+  }
+  if (!is_following_) {
+    WALPOST_ASSIGN_OR_RETURN(const Offsets ends,
+                             ListOffsets(*added, RD_KAFKA_OFFSET_SPEC_LATEST));
+    for (int i = 0; i < added->cnt; ++i) {
+      rd_kafka_topic_partition_t& partition = added->elems[i];
+      partition.offset = ends.at({partition.topic, partition.partition});
+    }
+  }
+  is_following_ = true;
+  if (added->cnt == 0) return absl::OkStatus();
+  const std::unique_ptr<rd_kafka_error_t, decltype(&rd_kafka_error_destroy)>
+      error(rd_kafka_incremental_assign(client_.get(), added.get()),
+            rd_kafka_error_destroy);
+  if (error == nullptr) return absl::OkStatus();
+  return Failed("assigning partitions", rd_kafka_error_code(error.get()));
+}
+
+absl::Status TopicReader::TakeNew(const TakeMessage& take) {
+  for (;;) {
+    const Message message(rd_kafka_consumer_poll(client_.get(), 0),
+                          rd_kafka_message_destroy);
+    if (message == nullptr) return absl::OkStatus();
+    const rd_kafka_resp_err_t error = message->err;
+    if (error == RD_KAFKA_RESP_ERR__PARTITION_EOF ||
+        error == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED) {
+      continue;
+    }
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return ReadFailure(*message);
+    WALPOST_RETURN_IF_ERROR(take(*message));
+  }
+}
+
+std::optional<int32_t> TopicReader::PartitionOf(const std::string& topic,
+                                                std::string_view key) const {
+  const auto found = followed_.find(topic);
+  if (found == followed_.end()) return std::nullopt;
+  // As the producer chooses it (kafka/producer/producer_properties.h).
+  return rd_kafka_msg_partitioner_murmur2(nullptr, key.data(), key.size(),
+                                          found->second, nullptr, nullptr);
+}
+
 absl::Status TopicReader::CheckSilence(milliseconds silence) const {
   if (!unread_.AwaitOnlyTransactions()) {
     if (silence < kRecordLimit) return absl::OkStatus();

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -40,7 +41,8 @@ struct TopicReaderOptions {
   std::function<absl::StatusOr<rd_kafka_t*>(rd_kafka_conf_t*)> create = {};
   enum class Isolation {
     kCommitted,
-    // Records of open and aborted transactions, too: proves nothing about rows.
+    // True: also reads records of open and aborted transactions, which proves
+    // nothing about rows.
     kUncommitted,
   };
   Isolation isolation = Isolation::kCommitted;
@@ -82,6 +84,16 @@ class TopicReader {
   using TakeMessage = std::function<absl::Status(const rd_kafka_message_t&)>;
   absl::Status ReadMessages(const std::set<std::string>& topics,
                             const TakeMessage& take);
+
+  // From now on TakeNew gets what is appended to the topics that begin with one
+  // of `prefixes`. Call it again for topics and partitions that are made
+  // meanwhile: they are read from their beginning.
+  absl::Status Follow(const std::set<std::string>& prefixes);
+  // `take` gets the records that have come, if there are any.
+  absl::Status TakeNew(const TakeMessage& take);
+  // Where a key belongs in a topic that is followed; nullopt: it is not.
+  std::optional<int32_t> PartitionOf(const std::string& topic,
+                                     std::string_view key) const;
 
   int64_t total() const { return total_; }
 
@@ -129,6 +141,8 @@ class TopicReader {
   TopicReaderOptions options_;
   UnreadPartitions unread_;
   int64_t total_ = 0;
+  std::map<std::string, int32_t> followed_;  // topics, and their partitions
+  bool is_following_ = false;
 };
 
 }  // namespace walpost

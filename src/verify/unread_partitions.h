@@ -32,11 +32,11 @@ class UnreadPartitions {
   void OnEnd(std::string_view topic, int32_t partition, int64_t offset);
 
   bool empty() const { return unread_.empty(); }
-  // Each partition that is left is held up by a transaction.
+  // True if each partition that is left is held up by a transaction.
   bool AwaitOnlyTransactions() const;
-  // Not empty.
+  // The first unread place. Requires that there is one.
   const Place& first() const { return unread_.begin()->first; }
-  // "topic orders[0] at offset 7 of 12 and 2 more". Not empty.
+  // "topic orders[0] at offset 7 of 12 and 2 more". Requires an unread place.
   std::string Describe() const;
 
  private:

@@ -1,5 +1,5 @@
-// The hash by which values are compared: of a payload, and of a claim check in
-// its place, it is the same.
+// The hash by which values are compared. A payload and a claim check in its
+// place have the same hash.
 #pragma once
 
 #include <cstdint>

@@ -245,7 +245,7 @@ absl::Status Verifier::ReadTopics() {
     if (may_hide || HasTopicsOfAnyName(options_.outbox)) {
       options_.undecided.push_back(
           "no topic was read: none exists, or its name is hidden from a user "
-          "who has no right on it (walpost check -c FILE tells)");
+          "who has no right on it (walpost check -c FILE shows it)");
     }
   }
   if (options_.kafka.isolation == TopicReaderOptions::Isolation::kUncommitted) {

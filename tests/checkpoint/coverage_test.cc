@@ -16,9 +16,27 @@ TEST(CoverageTest, IsReadBackAsItWasWritten) {
   EXPECT_EQ(Coverage::Parse(""), Coverage());
 }
 
+// 0.2.0 compares what stands before the first comma as a whole.
+TEST(CoverageTest, TheOwnerStandsWhereTheVersionBeforeLooksForNone) {
+  const Coverage coverage{"16390:742o16385", {{"public.outbox", "16385"}}};
+  EXPECT_EQ(coverage.ToString(), "16390:742,!=o16385,public.outbox=16385");
+  EXPECT_EQ(Coverage::Parse(coverage.ToString()), coverage);
+  EXPECT_EQ(Coverage::Parse("16390:742o16385,public.outbox=16385"), coverage);
+}
+
+TEST(CoverageTest, WhatTheVersionBeforeHasMadeOfItIsNoTable) {
+  const Coverage kept = Coverage::Parse(
+      "16390:742,public.outbox=16385,%21=left,%2A=left,public.gone=left");
+  EXPECT_EQ(kept,
+            (Coverage{"16390:742",
+                      {{"public.outbox", "16385"}, {"public.gone", "left"}}}));
+  EXPECT_FALSE(kept.passed_over.is_complete());
+}
+
 TEST(CoverageTest, TakesAnyText) {
   for (const char* text : {",", "=", ",,=,", "%", ",a%=b", ",a%4=b", "x,y",
-                           ",*=left", ",*=passed.", ",*=passed.x@y"}) {
+                           ",*=left", ",*=passed.", ",*=passed.x@y",
+                           ",!=", "1:2,!=o", "1:2o3,!=o4", ",!=o,!=p"}) {
     EXPECT_NO_FATAL_FAILURE(Coverage::Parse(text)) << text;
   }
 }

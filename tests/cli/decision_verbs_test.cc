@@ -61,10 +61,10 @@ class DecisionVerbsTest : public testing::VerbFixture {
 TEST_F(DecisionVerbsTest, APauseIsPutOnRecord) {
   const Outcome ended = Run("pause --reason upgrade");
   EXPECT_EQ(ended.exit_code, kExitOk) << ended.err;
-  EXPECT_EQ(
-      ended.out,
-      "on record: slot orders paused. No walpost that sends these events "
-      "answers at http.listen: whoever sends them obeys within seconds\n");
+  EXPECT_EQ(ended.out,
+            "on record: slot orders paused. No walpost that sends these events "
+            "answers at http.listen: the instance that sends them obeys within "
+            "seconds\n");
   EXPECT_THAT(Written(), HasSubstr("walpost: slot orders paused by=alice "
                                    "at=2023-11-14T22:13:20Z why=upgrade"));
   const Outcome named = Run("pause --by carol");
@@ -245,8 +245,8 @@ TEST_F(SkipTest, P8TheSlotSaysWhichEventItIsIfNobodyRuns) {
   EXPECT_EQ(ended.exit_code, kExitOk) << ended.err;
   EXPECT_EQ(ended.out,
             "on record: skip the event at 0/400/2 (id second). No walpost that "
-            "has slot orders answers at http.listen: whoever has the slot next "
-            "obeys\n");
+            "has slot orders answers at http.listen: the next instance "
+            "with the slot obeys\n");
   const std::string written = Written();
   EXPECT_THAT(written, HasSubstr("0/400/2"));
   EXPECT_THAT(written, HasSubstr("by=alice"));

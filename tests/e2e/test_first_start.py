@@ -107,7 +107,7 @@ def test_p1_first_start(walpost, database, kafka, outbox, topics, directory,
     assert relay.stop() == 0
     assert len(_read(kafka, topics)) == before
     if "snapshot" in way:
-        relay.wait_log("no effect any more")
+        relay.wait_log("snapshot: initial is ignored")
         assert verify(relay)["clean"]
     else:
         assert "will not be published" not in relay.log()

@@ -79,7 +79,7 @@ def test_what_nobody_can_know(walpost, database, kafka, outbox, topics):
            "not known that it came through slot .*walpost verify")
     database.execute("alter table outbox drop created_at")
     _exits(relay.verb("wait", "--event", early), 3,
-           "no column that tells the age of a row.*or wait for an LSN")
+           "no column that gives the age of a row.*or wait for an LSN")
     _exits(relay.verb("wait", "--lsn", "FFFF/0"), 2,
            "is ahead of this server, whose WAL ends at")
     _exits(relay.verb("wait", "--event", str(uuid.uuid4()), "--timeout", "1s"), 1,

@@ -223,7 +223,7 @@ const std::vector<Row>& Rows() {
          signs.parking.unanswered_for = seconds(9);
        }},
       {"unseen", "unseen", kInformation, RelayState::kDegraded,
-       "how the server keeps slot orders", "",
+       "cannot read the WAL status of slot orders", "",
        [](RelaySigns& signs) { signs.unseen_for = seconds(9); }},
   };
   return rows;

@@ -34,7 +34,7 @@ exec /usr/sbin/chroot --userspec="$user" "$root" "$@"
 
 
 def _archive():
-    found = sorted((REPOSITORY / "build" / "packages").glob("*-image.tar"),
+    found = sorted((REPOSITORY / "build" / "packages").glob("walpost-*[0-9]-image.tar"),
                    key=lambda path: path.stat().st_mtime)
     assert found, "scripts/image"
     return found[-1]

@@ -86,7 +86,9 @@ class _Root:
 
 
 def _package(release, name="walpost"):
-    found = sorted(_PACKAGES.glob(f"{name}_*+deb{release}_*.deb"))
+    architecture = subprocess.run(["dpkg", "--print-architecture"], check=True,
+                                  text=True, stdout=subprocess.PIPE).stdout.strip()
+    found = sorted(_PACKAGES.glob(f"{name}_*+deb{release}_{architecture}.deb"))
     assert found, f"scripts/package {release}"
     return found[-1]
 

@@ -62,7 +62,7 @@ const std::vector<Case>& Cases() {
        Severity::kError, "table_missing", "table public.outbox",
        "does not exist",
        "correct outbox.tables (schema.table), or create it with walpost init "
-       "-c FILE"},
+       "-c FILE --admin CONNINFO"},
       {"Mistyped",
        [](auto& facts, auto& question) {
          facts = TableFacts();

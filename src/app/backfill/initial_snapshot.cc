@@ -296,9 +296,8 @@ void InitialSnapshot::LogNoEffect() const {
   const std::optional<BirthRecord>& birth = session_.birth();
   const Lsn since =
       birth ? birth->consistent_point : session_.slot()->confirmed_flush_lsn;
-  LogInfo(
-      "snapshot: initial has no effect any more: slot {} is in use since {}",
-      config_.postgres.slot, since.ToString());
+  LogInfo("snapshot: initial is ignored: slot {} has been in use since LSN {}",
+          config_.postgres.slot, since.ToString());
 }
 
 std::vector<std::string> InitialSnapshot::tables() const {

@@ -9,9 +9,9 @@
 //
 // The slot and its birth record come first, so after a crash everything that
 // commits from then on is in the stream. A lost transaction is followed by
-// another one, behind the last acknowledged row. It shows later rows, too; the
-// stream then repeats these. A process that is killed starts with the first row
-// again.
+// another one, behind the last acknowledged row. That one also shows later
+// rows, which the stream then repeats. A process that is killed starts with the
+// first row again.
 //
 // With delivery.guarantee: exactly_once it continues behind the last committed
 // row (backfill/table_backfill.h). Rows that the stream will have are left
@@ -65,10 +65,10 @@ class InitialSnapshot {
   // Stops Run soon; records in flight may be acknowledged until `deadline`.
   void Stop(MonotonicTime deadline);
 
-  // Only while rows are being published.
+  // Adds signs only while rows are being published.
   void AddTo(RelaySigns& signs) const;
   std::optional<BlockedEvent> stoppage() const;
-  // What became of the rows, also when the snapshot is over.
+  // Counts of the rows by their outcome, also after the end of the snapshot.
   DeliveryCounters counters() const;
   // New tables whose rows it has published.
   std::vector<std::string> tables() const;

@@ -43,7 +43,7 @@ asio::awaitable<absl::StatusOr<EventSet>> PendingSlotEvents::Run(
   if (!peeked.ok()) co_return peeked;
   if (unknown > 0) {
     LogWarn(
-        "{} rows are in the stream, too, and come twice from the table: they "
+        "{} rows of the table are also in the stream, and come twice: they "
         "have no id, or there are too many of them",
         unknown);
   }

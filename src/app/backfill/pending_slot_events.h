@@ -1,5 +1,5 @@
 // PendingSlotEvents: finds the rows of the outbox that will come through a
-// slot, so that the initial snapshot does not send them, too.
+// slot, so that the initial snapshot leaves them out.
 //
 //   slot begins           snapshot
 //   ────┼──── row A ─────────┼───── row B ──▶ stream: A, B

@@ -1,6 +1,6 @@
-// Reads what is on record about the events of a slot: decisions in the comment
-// of its publication, parked events and dead letters in parking.table, and
-// dead letters in Kafka.
+// Reads the records about the events of a slot: decisions in the comment of its
+// publication, parked events and dead letters in parking.table, and dead
+// letters in Kafka.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

@@ -57,8 +57,8 @@ class Replay {
       boost::asio::any_io_executor executor, const Config& config,
       SinkFactory sinks, Options options);
 
-  // Errors are those of ReplaySource, or say what cannot be produced. kOk after
-  // Stop, too.
+  // Errors are those of ReplaySource, or say what cannot be produced. Also kOk
+  // after Stop.
   boost::asio::awaitable<absl::Status> Run();
 
   // Stops reading, and waits for the records in flight.

@@ -41,7 +41,7 @@ class SlotRecovery {
     return sight_.system_identifier;
   }
   uint32_t timeline() const { return sight_.timeline; }
-  // What the publication covers, before anything is read; empty: there is no
+  // Coverage of the publication, before anything is read; empty: there is no
   // publication yet.
   const std::string& coverage() const { return coverage_; }
 
@@ -52,8 +52,9 @@ class SlotRecovery {
   // empty value of `mark` becomes the consistent point of the slot.
   boost::asio::awaitable<absl::StatusOr<TablePublisher::Counts>> Publish(
       TablePublisher::Options options);
-  // The same where the slot goes on: of rows that it will send, none. An empty
-  // value of `mark` becomes its position. Errors are also those of PeekSlot.
+  // The same if the slot is kept; leaves out rows that the slot will send. An
+  // empty value of `mark` becomes its position. Errors are also those of
+  // PeekSlot.
   boost::asio::awaitable<absl::StatusOr<TablePublisher::Counts>>
   PublishBesideSlot(TablePublisher::Options options);
   // True if either failed because of the producer.
@@ -61,7 +62,8 @@ class SlotRecovery {
   // Gives the slot its name, replacing an existing slot, and records its birth.
   struct Founding {
     bool all_published = true;  // every row from before the slot
-    // Else all that the slot of this record was to send; nullopt: nothing.
+    // Otherwise everything that the slot of this record had to send was
+    // published; nullopt: nothing was.
     std::optional<BirthRecord> before;
     std::string kafka_cluster;   // empty: not known
     std::string known_coverage;  // of relations that were passed over

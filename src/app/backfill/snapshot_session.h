@@ -1,7 +1,7 @@
 // SnapshotSession: the connection of the initial snapshot. It checks whether a
 // snapshot is due, creates the slot and its birth record, and leaves a
-// transaction open that shows the rows to publish. A table that comes to
-// outbox.tables later is due once, too.
+// transaction open that shows the rows to publish. A table that is added to
+// outbox.tables later also has one snapshot.
 //
 // Owned by InitialSnapshot. It outlives its connections: it remembers that this
 // process has created the slot.
@@ -36,7 +36,7 @@ class SnapshotSession {
   // Connects, and returns the history of the slot.
   boost::asio::awaitable<absl::StatusOr<SlotHistory>> Open();
   // Tables that no walpost has taken up yet, of a slot that was streamed from.
-  // Those whose rows were passed over are a gap, and not among them.
+  // Tables whose rows were passed over are a gap, and not among them.
   const std::vector<Coverage::Table>& new_tables() const { return new_tables_; }
   const std::optional<SlotState>& slot() const { return sight_.slot; }
   const std::optional<BirthRecord>& birth() const { return sight_.birth; }
@@ -45,8 +45,8 @@ class SnapshotSession {
     return sight_.system_identifier;
   }
 
-  // Whether Begin would be rejected, for `walpost check`: connects, reads, and
-  // makes nothing. kFailedPrecondition: as Begin.
+  // Checks for `walpost check` whether Begin would be rejected: connects and
+  // reads, and creates nothing. kFailedPrecondition: as Begin.
   boost::asio::awaitable<absl::Status> CheckBefore();
 
   // Opens the transaction. With SlotHistory::kNone it creates the slot, records
@@ -68,9 +68,11 @@ class SnapshotSession {
     friend bool operator==(const Target&, const Target&) = default;
   };
   const Target& target() const { return target_; }
-  // Whatever the transaction shows was committed before it; after Begin.
+  // LSN before which all rows that the transaction shows were committed; after
+  // Begin.
   Lsn visible_before() const { return visible_before_; }
-  // It shows exactly what committed before the slot begins.
+  // True if the transaction shows exactly what committed before the slot
+  // begins.
   bool is_exact() const { return is_exact_; }
   // Fails if the connection is lost, and the lock with it.
   boost::asio::awaitable<absl::Status> Check();

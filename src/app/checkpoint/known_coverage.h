@@ -1,4 +1,4 @@
-// What is on record of the tables that were streamed.
+// Reads the recorded coverage of the tables that were streamed.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

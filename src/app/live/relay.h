@@ -5,8 +5,8 @@
 //       └── CheckpointWriter, which stores it first
 //
 // It owns the three, carries out what the RelaySession decides, and knows why
-// nothing moves. Everything runs on the given io_context, so nothing here is
-// locked.
+// no event is published. Everything runs on the given io_context, so nothing
+// here is locked.
 //
 //   Relay relay(io.get_executor(), config);
 //   co_spawn(io, relay.Run(), ...);   // returns the exit status
@@ -73,7 +73,7 @@ class Relay {
   // them, and stops. Takes at most Config::shutdown_timeout.
   void Shutdown();
 
-  // After Run: another relay is to go on, with other tables; nullptr: none.
+  // After Run: the tables of the relay that must follow; nullptr: none follows.
   const TableExpansion* next() const { return next_ ? &*next_ : nullptr; }
 
   // Kafka's credentials may have changed: if so, replaces the producer by one
@@ -110,7 +110,7 @@ class Relay {
 
   boost::asio::awaitable<void> Watch();
   void CheckKafka();
-  // Kafka is not the one that has the events so far.
+  // A gap if Kafka is not the cluster that has the events so far.
   std::optional<Gap> FindKafkaGap() const;
   void SaveCheckpointIfDue();
   void OnCheckpoint();
@@ -180,7 +180,7 @@ class Relay {
   OldestUnpublished oldest_unpublished_;
   ReadLag read_lag_;
   MonotonicTime brokers_seen_at_;
-  // The stream is ours, and nothing is read from it yet.
+  // True while the stream is ours and nothing is read from it yet.
   bool is_fencing_ = false;
   bool kafka_was_reached_ = false;
   ProgressLog progress_log_;

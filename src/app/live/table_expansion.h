@@ -20,7 +20,7 @@
 
 namespace walpost {
 
-// What a relay hands on to the next one of the same process.
+// Facts that a relay hands on to the next relay of the same process.
 struct TableExpansion {
   OutboxOptions outbox;
   // Tables that the WAL has rows of. They may not exist any more.

@@ -5,7 +5,7 @@
 //        └── marks in the table ◀── reports ◀──┘
 //
 // It owns them, replaces the sink if it has failed or a poller calls its
-// records back, and knows why nothing moves. Everything runs on the given
+// records back, and knows why no row is published. Everything runs on the given
 // io_context.
 #pragma once
 

@@ -1,4 +1,4 @@
-// ServiceNotifier: tells systemd how `run` is doing (sd_notify(3),
+// ServiceNotifier: reports the state of `run` to systemd (sd_notify(3),
 // Type=notify).
 //
 //   READY=1                      once, when the state is known
@@ -38,8 +38,8 @@ class ServiceNotifier {
   // Time between two calls of OnStatus: a second, or half of the watchdog.
   std::chrono::microseconds interval() const;
 
-  // `line` has no line break. `is_known`: it is the truth about the state, and
-  // whoever waits for the start may go on.
+  // `line` has no line break. `is_known`: the state is known, so that systemd
+  // may regard the unit as started.
   void OnStatus(std::string_view line, bool is_known);
   void OnReloadBegin();
   void OnReloadEnd();

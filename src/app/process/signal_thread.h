@@ -1,10 +1,10 @@
 // SignalThread: handles SIGINT, SIGTERM and SIGHUP on a thread of its own.
 //
-// The first signal starts a clean shutdown, the second exits at once. If the
-// clean shutdown takes longer than its limit, the process exits, too: whatever
-// hangs (a name server, a disk, a full pipe) cannot block this thread. Nothing
-// is lost: events that are not confirmed are sent again. SIGHUP triggers a
-// reload, and is ignored after this object is destroyed.
+// The first signal starts a clean shutdown, the second exits at once. The
+// process also exits if the clean shutdown takes longer than its limit. A
+// hanging name server, disk or pipe cannot block this thread. Nothing is lost:
+// events that are not confirmed are sent again. SIGHUP triggers a reload, and
+// is ignored after this object is destroyed.
 //
 // Created before and destroyed after everything that might hang.
 #pragma once

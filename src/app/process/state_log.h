@@ -12,7 +12,7 @@ class StateLog {
  public:
   explicit StateLog(MonotonicTime now) : since_(now) {}
 
-  // Call it often. A new reason for being stuck is logged, too, unless only its
+  // Call it often. Also logs a new reason of the state `stuck`, unless only its
   // numbers differ.
   void Update(const RelaySigns& signs, MonotonicTime now);
 

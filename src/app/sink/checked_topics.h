@@ -10,7 +10,7 @@
 
 namespace walpost {
 
-// Those of events and dead letters, by their prefix. `routes`: those of
+// The topics of events and dead letters, by their prefix. `routes`: of
 // config.outbox.
 std::vector<TopicNames> CheckedTopics(const Config& config,
                                       const std::vector<Route>& routes);

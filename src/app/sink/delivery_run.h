@@ -36,7 +36,7 @@ class DeliveryRun {
     SinkOptions sink;
     // nullopt: waits for the brokers forever.
     std::optional<std::chrono::seconds> silence_limit;
-    // What becomes of events that cannot be delivered; the log has each.
+    // Actions for events that cannot be delivered; each such event is logged.
     ErrorActions on_error;
   };
 
@@ -68,7 +68,8 @@ class DeliveryRun {
       std::function<absl::StatusOr<bool>()> may_wait);
   // Ends the current Wait.
   void Wake() { timer_.cancel(); }
-  // Ends it, and a TakeOver or Commit on its way: the sink is to be closed.
+  // Ends the current Wait, and a TakeOver or Commit under way, because the sink
+  // will be closed.
   void Interrupt() {
     is_interrupted_ = true;
     Wake();
@@ -79,8 +80,9 @@ class DeliveryRun {
   // does. Time without calls does not count as silence of the brokers.
   void Tick(MonotonicTime now);
 
-  // Why the sink does not get on: it failed, or the brokers have acknowledged
-  // nothing for too long, as of the Ticks so far (kUnavailable). Ok: it may.
+  // Why the sink makes no progress: it has failed, or the brokers have
+  // acknowledged nothing for too long, as of the Ticks so far (kUnavailable).
+  // Ok: it may make progress.
   absl::Status SinkTrouble(MonotonicTime now) const;
   bool has_brokers() const { return sinks_.Health().brokers_up > 0; }
   // A topic unknown to the brokers that records wait for; or empty.
@@ -96,7 +98,8 @@ class DeliveryRun {
   absl::Status commit_failure_;
   bool is_interrupted_ = false;
   uint64_t acknowledged_ = 0;  // as of the last Tick
-  // Since when records wait without an acknowledgement; nullopt: none does.
+  // Time since which records wait without an acknowledgement; nullopt: none
+  // waits.
   std::optional<MonotonicTime> waiting_since_;
 };
 

@@ -226,7 +226,7 @@ Findings FindShorterTopics(TopicsOfTables& topics) {
            fmt::format(
                "is {}, and topic {} has retention.ms={} ({}): rows that are "
                "older than that are the only copy of their events, until they "
-               "are deleted, too",
+               "are also deleted",
                AgeText(keep), topic, limits.retention_ms,
                AgeText(limits.retention_ms)),
            ""});

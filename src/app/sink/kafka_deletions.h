@@ -1,5 +1,5 @@
-// What Kafka deletes: asked before events are sent, and before rows are deleted
-// that may be the only copy of theirs.
+// Finds out what Kafka deletes, before events are sent, and before rows are
+// deleted that may be the only copies of their events.
 //
 // Blocks: for the command line, and for threads of BlockingCall.
 #pragma once

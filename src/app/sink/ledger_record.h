@@ -1,5 +1,5 @@
 // LedgerRecord: the record in the checkpoint topic that each transaction of a
-// sender beside the stream writes, so that whoever takes over knows what was
+// sender beside the stream writes, so that its successor knows what was
 // committed.
 //
 //   Open: fence who did it before ──▶ read the record ──▶ Commit ──▶ Commit ...

@@ -1,4 +1,4 @@
-// SinkHandle: the sink of one sender, made, asked and closed.
+// SinkHandle: makes, asks and closes the sink of one sender.
 //
 //   Start ──▶ SinkListener has a sink ──▶ Close ──▶ it has none; Start ──▶ ...
 //
@@ -30,7 +30,7 @@ class SinkHandle {
     options_.transactional_id = std::move(id);
   }
 
-  // Likewise.
+  // See SinkOptions; for the sinks from now on.
   void SetOneAtATime(bool is_on) { options_.one_at_a_time = is_on; }
 
   // Makes a sink, unless there is one. Errors are those of SinkFactory.
@@ -47,7 +47,7 @@ class SinkHandle {
   // Afterwards every record has had its report, and there is no sink.
   boost::asio::awaitable<void> Close(MonotonicTime deadline);
 
-  // nullptr: none.
+  // The sink; nullptr: there is none.
   Sink* sink() const { return sink_.get(); }
   // Without a sink no broker is up, and `heard_at` keeps advancing, so that the
   // pause does not count as silence of the brokers. A topic that was missing

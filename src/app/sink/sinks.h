@@ -1,5 +1,5 @@
-// The sinks of the configured brokers, and what verbs ask of these. Only this
-// factory knows of which kind they are.
+// Makes the sinks of the configured brokers, and answers questions of verbs
+// about these brokers. Only this factory knows of which kind they are.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -45,7 +45,7 @@ using RecordReader = std::function<absl::StatusOr<std::string>(
     const TopicRecord& record, std::stop_token stop)>;
 RecordReader MakeRecordReader(const Config& config);
 
-// What the brokers say to the topics of `routes`, which are those of
+// The brokers' answers about the topics of `routes`, which are those of
 // config.outbox. `transactional_ids`: nullopt: walpost writes no transactions.
 // A running instance with these ids is not disturbed.
 //

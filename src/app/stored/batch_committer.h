@@ -1,5 +1,5 @@
-// BatchCommitter: what the transactions of a StoredEventSender have besides the
-// events, so that whoever takes over knows what is settled.
+// BatchCommitter: writes a record into the transactions of a StoredEventSender,
+// besides the events, so that a successor knows what is settled.
 //
 // Runs on the loop. Owned by its sender.
 #pragma once

@@ -49,10 +49,12 @@ class IsolatedTopicResender {
   // Errors are those of the table, and gaps.
   boost::asio::awaitable<absl::StatusOr<bool>> Turn(Position through);
 
-  // Which topics have events, as just read from the table; into `reading`.
+  // Adds the topics that have events, as just read from the table, to
+  // `reading`.
   void Describe(const std::vector<IsolatedTopic>& topics,
                 ParkedReading& reading) const;
-  // True once, if it has sent what waits for a topic: it may be released.
+  // True once after all events that wait for a topic were sent: the topic may
+  // be released.
   bool TakeIsDrained() { return std::exchange(is_drained_, false); }
 
   // Ends all batches soon, and closes their sinks.

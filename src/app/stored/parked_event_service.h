@@ -5,11 +5,11 @@
 //                    ▲               │  ▲             │
 //                    └── released ◀──┘  └── result ◀──┘
 //
-// What waits for isolated topics is sent by the IsolatedTopicResender, beside;
-// and dead letters, if the table has them, by the DeadLetterRetrier.
+// The IsolatedTopicResender sends events that wait for isolated topics, and the
+// DeadLetterRetrier dead letters of the table.
 //
-// It lives as long as a stream: Open before its first event, Begin, End. If the
-// table is lost in between, the stream must end, too, and load it again.
+// It is open as long as a stream: Open before its first event, Begin, End. If
+// the table is lost in between, the stream must also end, and load it again.
 //
 // Idle unless parking is configured or parked events remain.
 //
@@ -69,7 +69,7 @@ class ParkedEventService {
   boost::asio::awaitable<absl::Status> Open(std::string system_identifier,
                                             ParkedTable on_record);
   void Begin();
-  // Returns when nothing of it runs any more.
+  // Returns when no coroutine of it runs any more.
   boost::asio::awaitable<void> End();
 
   // Call it a few times a second: isolates a topic that holds up the flow, and

@@ -5,7 +5,7 @@
 //
 //   Send ──▶ ... ──▶ TakeResult: which are in Kafka, and which have failed
 //
-// It logs what holds up a batch, once.
+// It logs once why a batch is held up.
 //
 // An event that fails again is dead again, whatever `on_error` says now: an
 // operator has decided that it is to be sent. Their records have the header
@@ -14,8 +14,8 @@
 // walpost-retried.
 //
 // Rows that were read before the sink took over may have been sent by its
-// predecessor since, and what it wrote may not have them any more. Whoever
-// takes over ends the session that reads rows, and only then fences. So the
+// predecessor since, and the predecessor's record may not have them any more. A
+// successor first ends the session that reads rows, and then fences. So the
 // call of Send that opens the sink sends nothing: must_read_again.
 //
 // Runs on the loop. Owned by the ParkedEventService, the IsolatedTopicResender,
@@ -51,8 +51,8 @@ class StoredEventSender {
     bool must_read_again = false;
   };
 
-  // What becomes of a row whose topic takes nothing: it does not exist, may not
-  // be written, has no leader, or too few replicas.
+  // The outcome of a row whose topic takes nothing, because it does not exist,
+  // may not be written, has no leader, or too few replicas.
   enum class NoTopic { kFails, kWaits };
   enum class Sent { kParkedEvents, kDeadLetters };
 

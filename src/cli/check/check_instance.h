@@ -1,4 +1,4 @@
-// What `walpost check` says about http.listen, and about the walpost that
+// The findings of `walpost check` about http.listen, and about the walpost that
 // answers there.
 #pragma once
 

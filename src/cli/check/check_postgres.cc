@@ -128,8 +128,8 @@ asio::awaitable<Found> CheckConnectionLimit(Connection& connection,
   findings.push_back(
       {Severity::kError, FindingId("role_connection_limit"),
        fmt::format("role {}", rows.Text(0, 0)),
-       fmt::format("may have {} connections, and run needs {}; beside it, "
-                   "check, verify and a standby need some, too",
+       fmt::format("may have {} connections, and run needs {}; check, verify "
+                   "and a standby also need some",
                    rows.Integer(0, 1), needed),
        fmt::format("ALTER ROLE {} CONNECTION LIMIT 20;",
                    QuoteName(rows.Text(0, 0)))});

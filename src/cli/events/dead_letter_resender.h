@@ -5,7 +5,7 @@
 //                       about their dead letters
 //
 // An event and the decision about it become visible together: a crash in
-// between leaves neither. What cannot be delivered, or goes to a topic that
+// between leaves neither. A letter that cannot be delivered, or whose topic
 // takes nothing, stays as it is (StoredBatch).
 //
 // Blocks: it runs a loop of its own.
@@ -45,9 +45,9 @@ class DeadLetterResender {
       const Config& config, const DeadLetterResolution& decision,
       Reread reread);
 
-  // Whoever comes later has the transactions: the calls of an earlier command
-  // fail (kAborted). So read the letters after it. kUnavailable: the brokers do
-  // not answer. kFailedPrecondition: an operator must act.
+  // Fences earlier commands, whose calls then fail (kAborted). So read the
+  // letters after this call. kUnavailable: the brokers do not answer.
+  // kFailedPrecondition: an operator must act.
   absl::Status TakeOver();
   // Takes a letter; its event may be sent later. The error ends the work.
   absl::Status Take(const LetterPlace& place, DeadLetter letter);

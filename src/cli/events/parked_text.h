@@ -16,7 +16,7 @@ std::string PositionOf(const ParkedEntry& entry);
 // A line about an event that was discarded while it was being sent.
 inline constexpr char kMayBeSent[] =
     "    it was being sent then, and Kafka may have it: walpost verify -c FILE "
-    "tells\n";
+    "shows whether it does\n";
 
 // A few lines. `behind`: how many events wait for it.
 std::string ParkedText(const ParkedEntry& entry, uint64_t behind);

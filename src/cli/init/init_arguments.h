@@ -21,7 +21,7 @@ struct InitArguments {
 
   void AddTo(Verb& verb);
   // Fills in `role`, and puts the conninfo that init connects with into
-  // `loaded`. --set postgres.conninfo is that of an administrator, too.
+  // `loaded`. --set postgres.conninfo also names an administrator.
   // kInvalidArgument: the role is not known.
   absl::Status ChooseRoles(Config& loaded);
 };

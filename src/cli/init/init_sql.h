@@ -28,8 +28,7 @@ absl::StatusOr<std::string> NotifyTriggerSql(const Config& config,
 bool WantsEmitFunction(const Config& config);
 std::string EmitFunctionSql();
 
-// What is there already. Without an answer of the server nothing is known to
-// be.
+// The objects that exist already; empty without an answer of the server.
 struct ExistingObjects {
   std::set<std::string> tables;  // schema.table
   bool publication = false;

@@ -1,5 +1,4 @@
-// OutboxTables: the tables of outbox.tables, as `walpost init` finds or makes
-// them.
+// OutboxTables: finds or makes the tables of outbox.tables, for `walpost init`.
 //
 // A name that is a slip must not become an empty table that is published. So a
 // table is made only if it would have the columns that the configuration names,
@@ -47,7 +46,7 @@ class OutboxTables {
 boost::asio::awaitable<absl::Status> AnnounceNewTables(Connection& connection,
                                                        const Config& config);
 
-// What is there, for InitSql. Errors are in `unknown`.
+// The objects that exist, for InitSql. Errors are in `unknown`.
 boost::asio::awaitable<ExistingObjects> FindExistingObjects(
     boost::asio::any_io_executor executor, const Config& config);
 

@@ -1,5 +1,5 @@
-// RoleRights: what the role of `walpost run` needs, given by `walpost init`
-// when it works as an administrator.
+// RoleRights: the rights that the role of `walpost run` needs. `walpost init`
+// grants them when it works as an administrator.
 //
 //   RoleRights rights(connection, config, "walpost");
 //   status = co_await rights.Require();           // before anything is made
@@ -8,8 +8,8 @@
 //   ... make the slot ...
 //   status = co_await rights.Give();
 //
-// What the role has already is left alone. What the administrator may not give
-// is printed, as SQL for somebody who may.
+// Rights that the role has already are not changed. Rights that the
+// administrator may not grant are printed as SQL.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -30,12 +30,13 @@ class RoleRights {
 
   // kFailedPrecondition: there is no such role; has the SQL that makes it.
   boost::asio::awaitable<absl::Status> Require();
-  // The comment of the publication has the birth record, and decisions; only
-  // its owner may write it. Not if it has other tables: then it is somebody
-  // else's.
+  // Makes the role the owner of the publication, because only the owner may
+  // write its comment, which has the birth record and decisions. A publication
+  // with other tables keeps its owner.
   boost::asio::awaitable<absl::Status> OwnPublication();
-  // Tables of state that are missing. That of parked events only for a slot
-  // without one on record: else it was lost, and must not begin again empty.
+  // Makes missing tables of walpost. Makes the table of parked events only for
+  // a slot without one on record: otherwise the table was lost, and must not
+  // begin again empty.
   enum class SlotUse { kNone, kMaybe };
   boost::asio::awaitable<absl::Status> MakeTables(SlotUse use);
   boost::asio::awaitable<absl::Status> Give();

@@ -40,7 +40,7 @@ asio::awaitable<absl::StatusOr<RecoveryRange>> FindRange(
         "not have been delivered";
   } else if (!HorizonHolds(inspection.diagnosis)) {
     range.text = fmt::format(
-        "all rows: after {} the checkpoint does not tell which were delivered",
+        "all rows: after {} the checkpoint does not say which were delivered",
         inspection.diagnosis.gap);
   } else {
     SlotRecovery founder(executor, config);

@@ -1,5 +1,5 @@
-// RecoveryPlan: what `walpost recover` finds, would do about it and would give
-// up. Made and shown before anything is read or changed.
+// RecoveryPlan: the findings of `walpost recover`, what it would do, and what
+// it would give up. Made and shown before anything is read or changed.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

@@ -1,4 +1,4 @@
-// What is printed before a verb sends events that Kafka would not keep.
+// The warning before a verb sends events that Kafka would not keep.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Print: what verbs write to stdout.
+// Print: writes the output of verbs to stdout.
 //
 //   Print("{} {}\n", finding.subject, finding.text);
 //

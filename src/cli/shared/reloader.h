@@ -23,7 +23,7 @@ class Reloader {
   // its own, and must not refer to anything that may be destroyed.
   // `on_reloaded` is called after a valid file, even if no key has changed,
   // because the files that it names may have new contents. `notifier`, which
-  // outlives this object too, is told when a reload begins and ends.
+  // also outlives this object, learns when a reload begins and ends.
   Reloader(boost::asio::any_io_executor executor, LiveConfig& live,
            ServiceNotifier& notifier,
            std::function<absl::StatusOr<Config>()> load,

@@ -1,4 +1,4 @@
-// What recover and replay say about the rows of a table.
+// Output lines of recover and replay about the rows of a table.
 #pragma once
 
 #include <cstdint>

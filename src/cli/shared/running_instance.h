@@ -10,11 +10,11 @@
 namespace walpost {
 
 // The body of GET `path`. kInvalidArgument: http.listen is not set.
-// kUnavailable: nobody answers, within 5 s.
+// kUnavailable: no walpost answers within 5 s.
 absl::StatusOr<std::string> AskInstance(const HttpOptions& options,
                                         const std::string& path);
 
-// kUnavailable: nobody answers there, because of `why`.
+// kUnavailable: no walpost answers there, because of `why`.
 absl::Status NoInstance(const HttpOptions& options, const std::string& why);
 
 }  // namespace walpost

@@ -1,8 +1,8 @@
 // Verb: a verb of the command line, with its options.
 //
 //   Verb verb(app, "tail", "Print events as they are committed");
-//   verb.Option("--count", *count, "Exit after so many events").Between(1, 99);
-//   verb.Callback([=, &exit_code] { exit_code = RunTail(*count); });
+//   verb.Option("--count", *count, "Exit after this many events").Between(1,
+//   99); verb.Callback([=, &exit_code] { exit_code = RunTail(*count); });
 //
 // CLI11, which does the work, takes seconds to compile: verbs include this
 // header in its place.

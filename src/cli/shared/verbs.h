@@ -52,6 +52,7 @@ void AddDeadLetters(CLI::App& app, int& exit_code);
 void AddParked(CLI::App& app, int& exit_code);
 void AddStatus(CLI::App& app, int& exit_code);
 void AddTail(CLI::App& app, int& exit_code);
+void AddShadow(CLI::App& app, int& exit_code);
 void AddVerify(CLI::App& app, int& exit_code);
 void AddVersion(CLI::App& app, int& exit_code);
 void AddWait(CLI::App& app, int& exit_code);

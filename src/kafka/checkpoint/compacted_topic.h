@@ -42,7 +42,7 @@ class CompactedTopic {
 
   struct Presence {
     bool was_made = false;
-    std::string warning;  // what could not be checked; may be empty
+    std::string warning;  // facts that could not be checked; may be empty
   };
   // Creates the topic if it is missing, with the brokers' number of replicas.
   // kFailedPrecondition: it is not compacted, has several partitions, or a
@@ -51,9 +51,9 @@ class CompactedTopic {
 
   // Shows keys and values of all committed records in their order; nullopt:
   // without a value. They are valid until `show` returns. Waits for the end of
-  // open transactions, unless what they hide is not ours: `hidden`, without
-  // keys. The right READ is tested even if there are no records: a later start
-  // would lack it.
+  // open transactions, unless `hidden`, which has no keys, says that the
+  // records they hide are not ours. The right READ is tested even if there are
+  // no records: a later start would lack it.
   using Show = std::function<void(std::string_view key,
                                   std::optional<std::string_view> value)>;
   absl::Status Read(const Show& show, const UncommittedCheckpointScan& hidden);
@@ -72,7 +72,7 @@ class CompactedTopic {
   using MayEnd = std::function<absl::StatusOr<bool>(int64_t next)>;
   absl::Status ReadRange(const LogRange& log, const Show& show,
                          const MayEnd& may_end);
-  // Whether Read may leave out this range, which is hidden.
+  // True if Read may leave out this range, which is hidden.
   absl::StatusOr<bool> MayStop(const LogRange& range,
                                UncommittedCheckpointScan hidden);
 

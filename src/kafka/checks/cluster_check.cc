@@ -279,7 +279,7 @@ class ClusterCheck {
           fmt::format("{} is {}, and payloads up to {} bytes are sent whole",
                       limit, most, above),
           fmt::format("set outbox.tables.claim_check_above well below {}, so "
-                      "that headers fit, too",
+                      "that headers also fit",
                       most));
     };
     check("claim_check_above", OwnLimit(), "message.max.bytes here");
@@ -308,7 +308,7 @@ class ClusterCheck {
     }
     Add(Severity::kWarning, FindingId("token_without_tls"),
         "kafka.token_command",
-        "sends its tokens without encryption: whoever reads one can use it "
+        "sends its tokens without encryption: anyone who reads one can use it "
         "until it expires",
         "set security.protocol to SASL_SSL in kafka.properties");
   }

@@ -19,9 +19,9 @@ namespace walpost {
 struct TopicNames {
   std::string text;
   bool is_whole = false;
-  // They must keep every record of a key.
+  // True if the topics must keep every record of a key.
   bool are_dead_letters = false;
-  // walpost creates those that are missing so; nullopt: it does not.
+  // How walpost creates missing topics; nullopt: it does not.
   std::optional<TopicCreation> creation = {};
   // Payloads up to this many bytes are sent whole. 0: all are.
   size_t claim_check_above = 0;
@@ -39,8 +39,8 @@ struct TopicFacts {
   // describing and of creating it.
   rd_kafka_resp_err_t describe_error = RD_KAFKA_RESP_ERR_NO_ERROR;
   rd_kafka_resp_err_t create_error = RD_KAFKA_RESP_ERR_NO_ERROR;
-  // Why the brokers would not create it with its settings; empty: they would,
-  // or it is not known.
+  // Why the brokers would not create such a topic with its settings; empty:
+  // they would, or it is not known.
   std::string create_refusal = {};
   bool brokers_create = false;  // auto.create.topics.enable
 

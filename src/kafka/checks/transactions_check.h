@@ -1,5 +1,5 @@
-// Whether the brokers allow the transactions of delivery.guarantee:
-// exactly_once: for `walpost check`. Pure: cluster_check.h asks the brokers.
+// Checks whether the brokers allow the transactions of delivery.guarantee:
+// exactly_once, for `walpost check`. Pure: cluster_check.h asks the brokers.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Whether a user may write transactions under an id, asked without fencing the
+// Asks whether a user may write transactions with an id, without fencing the
 // producer that has it.
 //
 // A coordinator answers InitProducerId in this order:

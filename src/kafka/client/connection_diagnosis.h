@@ -1,4 +1,4 @@
-// ConnectionDiagnosis: why the brokers are unreachable.
+// ConnectionDiagnosis: finds out why the brokers are unreachable.
 //
 // A request without an answer fails with "Broker transport failure", whatever
 // the cause: a password, a certificate, a name that does not resolve.
@@ -23,7 +23,7 @@
 namespace walpost {
 
 // "broker 1 says that its address is HOST:PORT, which cannot be reached from
-// here: REASON". Remedy of it.
+// here: REASON".
 std::string DescribeUnreachable(int32_t node, std::string_view address,
                                 std::string_view reason);
 inline constexpr std::string_view kCorrectAdvertised =
@@ -63,10 +63,10 @@ class ConnectionDiagnosis {
   const std::string& text() const;
   // The same with the usual advice, if there is no better one.
   std::string advice() const;
-  // Its two parts; each may be empty.
+  // The cause and the remedy; each may be empty.
   const std::string& cause() const { return cause_; }
   std::string_view remedy() const { return remedy_; }
-  // The cause is a password, a token or a certificate.
+  // True if the cause is a password, a token or a certificate.
   bool is_of_credentials() const { return is_of_credentials_; }
 
  private:

@@ -1,5 +1,5 @@
-// CredentialReloader: have the credentials changed since a client of librdkafka
-// was created?
+// CredentialReloader: detects that the credentials have changed since a client
+// of librdkafka was created.
 //
 // A client reads its passwords, certificates and keys once. If the brokers
 // reject them and the files have changed since, a new client is needed.
@@ -25,7 +25,8 @@ class CredentialReloader {
   // True if a client created now would get different credentials; false while
   // one of them cannot be read.
   bool have_changed() const;
-  // ... and the brokers have rejected those of this client.
+  // True if they have changed, and the brokers have rejected those of this
+  // client.
   bool are_stale() const { return were_rejected_ && have_changed(); }
 
  private:

@@ -1,4 +1,4 @@
-// LastAnswer: when a broker last answered a request of a client.
+// LastAnswer: time when a broker last answered a request of a client.
 //
 // Answers by which a connection begins (versions, SASL) do not count: the
 // broker may still reject the credentials.

@@ -12,8 +12,8 @@
 namespace walpost {
 
 // A client with this configuration. It logs in with the tokens of
-// `token_command` (kafka.token_command), unless that is empty; whoever is not
-// on the loop may wait for the first one: AwaitToken.
+// `token_command` (kafka.token_command), unless that is empty. A caller that is
+// not on the loop may wait for the first token with AwaitToken.
 //
 // kFailedPrecondition: librdkafka rejects the properties. The caller destroys
 // the client.

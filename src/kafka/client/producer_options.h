@@ -26,7 +26,8 @@ struct ProducerOptions {
   // Topics that one client sends to. Each has its cost as long as the client
   // lives (docs/limits.md).
   size_t max_topics = 5'000;
-  // Topics that may be more: those of checkpoints and dead letters.
+  // Topics that do not count in the maximum: those of checkpoints and dead
+  // letters.
   std::vector<std::string> own_topics = {};
   // Empty: without transactions.
   std::string transactional_id;
@@ -35,9 +36,10 @@ struct ProducerOptions {
   std::chrono::milliseconds transaction_timeout{60'000};
   // SinkOptions::one_at_a_time.
   bool one_at_a_time = false;
-  // Where the records stand that say how far transactions have come; empty:
-  // nowhere. Whoever takes over waits until no earlier transaction is open
-  // there: the next one of the same producer id could commit what was aborted.
+  // Topic of the records that say how far transactions have come; empty: none.
+  // A producer that takes over waits until no earlier transaction is open
+  // there, because the next transaction of the same producer id could commit
+  // the aborted one.
   std::string checkpoint_topic = {};
   // The topic that brokers are asked about to see whether they answer, while no
   // record has gone to any. It need not exist; nothing creates it. Empty: as

@@ -2,7 +2,7 @@
 // program of kafka.token_command.
 //
 // librdkafka asks for a token when the client is created, when 80 % of the life
-// of the present one has passed, and 10 s after a failure; Renew asks, too. A
+// of the present one has passed, and 10 s after a failure. Renew also asks. A
 // failure leaves the present token, so connections stay as long as it lives.
 //
 // The program runs on a thread of RunOnThread: neither the loop nor a thread of
@@ -47,7 +47,7 @@ class TokenRefresher : public std::enable_shared_from_this<TokenRefresher> {
   // The error of the last run; OK: it gave a token, or has not ended.
   absl::Status status() const;
 
-  // The same, if the client has no token that has not expired: brokers then
+  // The error of the last run, if the client has no valid token: brokers then
   // close connections without a reason. Empty: it has one, or waits for it.
   std::string WhyNoToken() const;
 
@@ -63,7 +63,7 @@ class TokenRefresher : public std::enable_shared_from_this<TokenRefresher> {
 
   // Runs the program on a thread, unless it runs.
   void Run();
-  // On that thread.
+  // Runs the program; called on that thread.
   void RunHere();
   absl::StatusOr<std::string> Output(boost::asio::io_context& io) const;
   // `printed`: the output of the program.

@@ -1,11 +1,13 @@
-// AcknowledgementCheck: can an acknowledgement of librdkafka be trusted?
+// AcknowledgementCheck: decides whether an acknowledgement of librdkafka can be
+// trusted.
 //
-// Not if it has no offset, because librdkafka then derives it from that of a
-// later record. Nor can any later one of the same client, because that record
-// may stand before this one in the log. An offset that was given before, or
-// fewer partitions than before, means that the topic was deleted and created
-// again (OffsetRegressionDetector). That of a checkpoint may be: the next one
-// is written there, and no event is lost.
+// An acknowledgement without an offset cannot, because librdkafka has derived
+// it from the acknowledgement of a later record. Nor can any later one of the
+// same client, because that record may stand before this one in the log. An
+// offset that was given before, or fewer partitions than before, means that the
+// topic was deleted and created again (OffsetRegressionDetector). The topic of
+// a checkpoint may be: the next checkpoint is written there, and no event is
+// lost.
 //
 // One per client.
 #pragma once

@@ -7,9 +7,9 @@
 // its number; then the question goes to the one that the client chooses, and
 // makes it connect to it.
 //
-// Not about the cluster: librdkafka 2.15 crashes over an answer without an id
-// of the cluster, or without a broker in it, which a broker gives while it
-// starts.
+// It does not ask about the cluster, because librdkafka 2.15 crashes over an
+// answer without an id of the cluster, or without a broker in it. A broker
+// gives such an answer while it starts.
 //
 // Owned by the Producer, whose client and queue outlive it. Never blocks: an
 // answer comes through the queue as an event.
@@ -56,9 +56,9 @@ class BrokerLiveness {
   MonotonicTime heard_at() const {
     return std::max(heard_at_, answer_->at().value_or(MonotonicTime()));
   }
-  // Brokers with an open connection, as of the last statistics; or one, that
-  // has answered between them and the last tick. A client that is refused is
-  // refused at once, mostly before its first tick.
+  // Brokers with an open connection, as of the last statistics; or one that has
+  // answered between them and the last tick. A client that is rejected is
+  // mostly rejected before its first tick.
   size_t brokers_up() const { return brokers_up_; }
 
  private:

@@ -5,8 +5,8 @@
 // it has from that producer in that partition. While it has none, it accepts
 // any number. So if the first batch is rejected temporarily (a leader that is
 // not ready yet) and the second, already on its way, is not, the second is
-// written without the first, and librdkafka takes the first for written, too.
-// After one acknowledged record, every later batch is checked.
+// written without the first, and librdkafka takes both for written. After one
+// acknowledged record, every later batch is checked.
 //
 // Records without a key have no order, and are not checked. If the partitions
 // of a topic are not known yet, one record is sent.
@@ -41,9 +41,9 @@ class FirstRecordBarrier {
   // The record was accepted.
   void OnProduced(int32_t partition, Sequence sequence);
 
-  // Report for any record of the topic: acknowledged, in `partition`.
+  // A record of the topic was acknowledged, in `partition`.
   void OnAcknowledged(int32_t partition, Sequence sequence);
-  // Report: not delivered.
+  // A record of the topic was not delivered.
   void OnNotDelivered(Sequence sequence);
 
  private:

@@ -125,7 +125,7 @@ class Producer final : public Sink {
   // The id of the cluster; empty: no broker has reported it yet.
   const std::string& cluster_id();
   void HurryToConnect();
-  // Why no broker is reached, if kafka.token_command has given no token.
+  // Notes why no broker is reached, if kafka.token_command has given no token.
   void NoteMissingToken(SinkHealth& health) const;
   absl::Status CheckCluster();
   // Gives up the client. Returns the function that destroys it, which waits for
@@ -161,7 +161,8 @@ class Producer final : public Sink {
   std::string probed_topic_;
   std::string checkpoint_topic_;
   bool one_at_a_time_ = false;
-  // Records of a transaction go alone since, as those of the pipeline do.
+  // True since a record was withdrawn: records of a transaction then go alone,
+  // as the Sender sends them.
   bool has_withdrawn_ = false;
   bool is_starting_over_ = false;
   std::string cluster_id_;

@@ -14,11 +14,11 @@ struct ProducerStatistics {
   size_t brokers_up = 0;
   // Node ids of these brokers, as far as known.
   std::vector<int32_t> nodes_up;
-  // The client knows no broker, not even a bootstrap server.
+  // True if the client knows no broker, not even a bootstrap server.
   bool is_brokerless = false;
-  // It is connected to the coordinator of its transactions, and neither
-  // connected nor connecting to any other broker: nothing to send, or it has
-  // dropped them.
+  // True if the client is connected to the coordinator of its transactions, and
+  // neither connected nor connecting to any other broker, because it has
+  // nothing to send or has dropped them.
   bool has_coordinator_only = false;
   // A topic that records wait for because the brokers know no partition of it:
   // it was deleted, or never created. Empty: none.

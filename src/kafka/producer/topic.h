@@ -48,8 +48,8 @@ class Topic {
     return partitions_.load(std::memory_order_relaxed);
   }
 
-  // Its records wait until the brokers know it. One that names its partition
-  // does not tell.
+  // True if records wait until the brokers know the topic. A record that names
+  // its partition does not show that.
   bool IsUnknown() const {
     return has_records_ && !names_partitions_ && partitions() == 0;
   }
@@ -59,7 +59,7 @@ class Topic {
   bool MayProduce(const Record& record) const {
     return !MayStart(record) || starts_.MayProduce(PartitionOf(record));
   }
-  // A record was accepted.
+  // True if a record was accepted.
   bool has_records() const { return has_records_; }
   // The record was accepted.
   void OnProduced(const Record& record, Sequence sequence) {
@@ -70,9 +70,9 @@ class Topic {
   // librdkafka knows no such partition. True: neither do the brokers, as of a
   // moment ago. False: they are asked; try again.
   bool IsPartitionMissing(rd_kafka_t* client, MonotonicTime now);
-  // What a report "unknown partition" means. True: the record has named one
-  // that the topic lacks: it was queued before librdkafka knew the topic.
-  // False: the topic has lost the partition since, with all that was in it.
+  // The meaning of a report "unknown partition". True: the record has named a
+  // partition that the topic lacks, and was queued before librdkafka knew the
+  // topic. False: the topic has lost the partition since, with all its records.
   bool LacksNamedPartition() const {
     return names_partitions_ && !starts_.AnyStarted();
   }

@@ -57,7 +57,7 @@ class TopicCache {
   std::vector<std::string_view> Acknowledged() const {
     return offsets_.Acknowledged();
   }
-  // Acknowledged records of them, likewise.
+  // Acknowledged records of these topics, also of other clients.
   NamedCounts Counts() const { return offsets_.Counts(); }
 
  private:

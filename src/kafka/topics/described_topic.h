@@ -20,8 +20,8 @@ inline rd_kafka_resp_err_t ErrorOf(const rd_kafka_TopicDescription_t* topic) {
   return rd_kafka_error_code(rd_kafka_TopicDescription_error(topic));
 }
 
-// Another one for a topic that is created again. Empty: brokers older than
-// Kafka 2.8 report none.
+// Id of the topic, which changes when the topic is created again. Empty:
+// brokers older than Kafka 2.8 report none.
 inline std::string IdOf(const rd_kafka_TopicDescription_t* topic) {
   const rd_kafka_Uuid_t* id = rd_kafka_TopicDescription_topic_id(topic);
   const bool is_zero =

@@ -35,7 +35,8 @@ class TopicCreator {
   // Asks whether the brokers would create a topic that is missing, with their
   // own defaults; nothing is created. Asks again after a while.
   void Probe(const std::string& topic, MonotonicTime now);
-  // Why they would not, in their words; empty: they would, or it is not known.
+  // Why the brokers would not create the topic, in their words; empty: they
+  // would, or it is not known.
   std::string RefusalOf(const std::string& topic) const;
 
   // RD_KAFKA_EVENT_CREATETOPICS_RESULT.

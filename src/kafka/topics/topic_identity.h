@@ -1,4 +1,4 @@
-// TopicIdentity: are the topics still those that have the events?
+// TopicIdentity: checks that the topics are still those that have the events.
 //
 // Asks the brokers for topic ids: for topics with earlier events, before the
 // first record to each; for each other topic, after its first acknowledged
@@ -37,7 +37,7 @@ class TopicIdentity {
     return may ? absl::OkStatus() : Refusal(topic);
   }
 
-  // True until the brokers have told what Expect asked.
+  // True until the brokers have answered what Expect asked.
   bool is_comparing() const { return !awaited_.empty(); }
 
   // One of the topics that have events so far; empty: none is known.

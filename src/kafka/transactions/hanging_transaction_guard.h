@@ -5,8 +5,9 @@
 // track of one in a partition without a leader (Kafka 4.3), and the next
 // transaction of the same producer id with a record there would end it, with
 // its own outcome: records that were aborted would be committed, and those that
-// were committed might be aborted (P5). That such a transaction is ours cannot
-// be known: those of other programs are waited for, too.
+// were committed might be aborted (P5). Nobody can know whether such a
+// transaction is ours, so transactions of other programs are waited for as
+// well.
 //
 //   topic ──▶ ends ──▶ stable ends ──▶ settled
 //     ▲      (once)        │ some are open
@@ -15,8 +16,8 @@
 // Each topic is asked about before its first record. Never blocks: an answer
 // comes through the queue as an event.
 //
-// Owned by the Producer, whose client and queue outlive it. Who may block calls
-// AwaitEarlierTransactions.
+// Owned by the Producer, whose client and queue outlive it. Callers that may
+// block use AwaitEarlierTransactions.
 #pragma once
 
 #include <librdkafka/rdkafka.h>

@@ -1,5 +1,5 @@
-// InDoubtRequests: whether a client asked something of the coordinator of
-// its transactions and had no answer to it.
+// InDoubtRequests: says whether a request of a client to the coordinator of its
+// transactions has had no answer.
 //
 // Such a request may still be on its way, although the client has connected
 // again and repeated it. Before transactions version 2 (KIP-890), which

@@ -4,9 +4,9 @@
 //   TakeOver ──▶ open ──▶ Commit ──▶ open ──▶ Commit ──▶ ... ──▶ Abandon
 //                                └─▶ spent ──────────────────────────▲
 //
-// Each call opens the next transaction, too: that is local, and the brokers
-// know of a transaction only from its first record on. Meanwhile the loop takes
-// the reports, without which a call would not end.
+// Each call also opens the next transaction. That is local: the brokers know of
+// a transaction only from its first record on. Meanwhile the loop takes the
+// reports, without which a call would not end.
 //
 // Owned by the Producer, on its loop. The thread uses nothing but the client;
 // whoever destroys the client waits for it (Use).

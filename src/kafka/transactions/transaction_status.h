@@ -11,7 +11,7 @@
 
 namespace walpost {
 
-// What the messages name.
+// Names for the messages.
 struct TransactionNames {
   std::string id;         // transactional.id
   std::string successor;  // who fences: "another command"
@@ -25,12 +25,12 @@ absl::Status StatusFromTransaction(rd_kafka_error_t* error,
                                    std::string_view attempted,
                                    const TransactionNames& names);
 
-// The producer was fenced, or its transaction has timed out.
+// True if the producer was fenced, or its transaction has timed out.
 bool IsFenced(rd_kafka_resp_err_t code);
 
 // kAborted: why a transaction can only be aborted, from what librdkafka logs
 // about it (facility TXNERR). With kReasonFenced, if another producer is why.
-// kFailedPrecondition: for want of a right, which an operator may give again.
+// kFailedPrecondition: a right is missing, which an operator may grant.
 absl::Status StatusFromTransactionLog(std::string_view text);
 
 // The error of a topic that cannot be part of a transaction, from what

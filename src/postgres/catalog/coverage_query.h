@@ -22,8 +22,9 @@ boost::asio::awaitable<absl::StatusOr<Coverage>> ReadCoverage(
     std::span<const TableOptions> tables);
 
 // `now`: of `publication`; `known`: the coverage on record.
-// kFailedPrecondition: there is no such publication, and that of the record has
-// another name: the configured one is mistyped, or it was renamed.
+// kFailedPrecondition: there is no such publication, and the one on record has
+// another name: the configured name is mistyped, or the publication was
+// renamed.
 boost::asio::awaitable<absl::Status> RequirePublicationOfRecord(
     Connection& connection, std::string publication, Coverage now,
     std::string known);

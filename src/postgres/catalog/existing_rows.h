@@ -41,8 +41,8 @@ std::string WrittenBeforeSql(std::string_view xmin, std::string_view cmin);
 
 // Counts rows of transactions before `streamed_from` (an xid8); 0: all rows.
 // Takes at most a few seconds for each table: if it is locked or too large, its
-// count is reported as not known. Not for a replication connection, if there
-// are many. Errors come from the connection.
+// count is reported as not known. With many tables, do not use a replication
+// connection. Errors come from the connection.
 boost::asio::awaitable<absl::StatusOr<std::vector<ExistingRows>>>
 CountExistingRows(Connection& connection, std::vector<std::string> tables,
                   uint64_t streamed_from);

@@ -18,10 +18,10 @@ struct MatchingTable {
   bool is_published = false;
 };
 
-// Tables that match a pattern and that `outbox` does not list, by name: one
-// statement. Not partitions, whose rows have the name of their root, and none
-// of the server's own. `publication` empty: there is none. `outbox` outlives
-// the coroutine.
+// Tables that match a pattern and that `outbox` does not list by name, in one
+// statement. Leaves out partitions, whose rows have the name of their root, and
+// tables of the server's own schemas. `publication` empty: there is none.
+// `outbox` outlives the coroutine.
 //
 // kFailedPrecondition without an SQLSTATE: a table that matches has a schema
 // with a dot in its name; names the table.
@@ -29,7 +29,7 @@ boost::asio::awaitable<absl::StatusOr<std::vector<MatchingTable>>>
 FindMatchingTables(Connection& connection, std::string publication,
                    const OutboxOptions& outbox);
 
-// Those of outbox.tables that exist, by their index.
+// The tables of outbox.tables that exist, by their index.
 boost::asio::awaitable<absl::StatusOr<std::vector<bool>>> FindExistingTables(
     Connection& connection, const OutboxOptions& outbox);
 

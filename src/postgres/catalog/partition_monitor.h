@@ -34,7 +34,7 @@ class PartitionMonitor {
   boost::asio::awaitable<absl::StatusOr<std::optional<Finding>>> Look(
       Connection& connection);
 
-  // The last look found no unknown partition.
+  // True if the last look found no unknown partition.
   bool is_through() const { return is_through_; }
 
  private:

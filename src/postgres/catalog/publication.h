@@ -36,7 +36,8 @@ std::string CreatePublicationSql(std::string_view publication,
                                  std::span<const TableOptions> tables,
                                  int server_version);
 
-// Runs it. kFailedPrecondition: not the owner of a table, or a missing table.
+// Runs this SQL. kFailedPrecondition: not the owner of a table, or a missing
+// table.
 boost::asio::awaitable<absl::Status> CreatePublication(
     Connection& connection, std::string publication,
     std::span<const TableOptions> tables);

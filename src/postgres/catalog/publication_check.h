@@ -1,5 +1,5 @@
-// PublicationCheck: does the publication send every row of the outbox, with the
-// columns that the configuration maps?
+// PublicationCheck: checks that the publication sends every row of the outbox,
+// with the columns that the configuration maps.
 //
 //   auto findings = co_await PublicationCheck(connection, options, outbox,
 //                                             routes).Run();

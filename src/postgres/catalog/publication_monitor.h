@@ -45,16 +45,17 @@ class PublicationMonitor {
 
   // Problems since the reference state, and the remedy; empty: none.
   const std::string& trouble() const { return trouble_; }
-  // It is an error whatever the reference.
+  // True if the trouble is an error whatever the reference.
   bool is_error() const { return is_error_; }
 
   // Tables that match a pattern of outbox.tables, are not among them yet, and
   // can be published.
   const std::vector<std::string>& new_tables() const { return new_tables_; }
-  // Why others cannot, and the remedy; empty: there are none.
+  // Why other matching tables cannot be published, and the remedy; empty: there
+  // are none.
   const std::string& new_table_trouble() const { return new_table_trouble_; }
 
-  // The definitions have changed since SetCoverage.
+  // The gap, if the definitions have changed since SetCoverage.
   const std::optional<Gap>& gap() const { return gap_; }
 
  private:

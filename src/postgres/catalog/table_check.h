@@ -1,4 +1,4 @@
-// What is wrong with an outbox table, by what the catalogs say about it. Pure.
+// Checks an outbox table by the facts in the catalogs. Pure.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// TableFacts: what the catalogs say about the outbox tables, all of them in the
-// same few statements.
+// TableFacts: facts about the outbox tables from the catalogs, read in the same
+// few statements for all of them.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

@@ -11,9 +11,9 @@
 
 namespace walpost {
 
-// Those that may have been meant by a name that does not exist
-// (outbox/similar_table.h): not the ones that are listed in `outbox`, nor
-// partitions. `outbox` outlives the coroutine.
+// Tables that may have been meant by a name that does not exist
+// (outbox/similar_table.h), without tables that `outbox` lists and partitions.
+// `outbox` outlives the coroutine.
 boost::asio::awaitable<absl::StatusOr<std::vector<std::string>>> ReadTableNames(
     Connection& connection, const OutboxOptions& outbox);
 

@@ -1,5 +1,5 @@
-// ConnectAttempts: which address of a server is tried next, for how long, and
-// what a failure says in the end.
+// ConnectAttempts: decides which address of a server is tried next, and for how
+// long, and composes the error if all fail.
 //
 // libpq moves on to the next address behind an error. Its time limit for one
 // address holds only in the blocking call, so the others are ours:
@@ -41,8 +41,8 @@ struct ServerAddress {
   friend bool operator==(const ServerAddress&, const ServerAddress&) = default;
 };
 
-// Addresses that have been silent lately. They are tried last, so that the next
-// connections of this process do not wait for them, too.
+// Addresses that have been silent lately. They are tried last, so that later
+// connections of this process do not wait for them.
 class SilentAddresses {
  public:
   static constexpr std::chrono::seconds kRemembered{60};
@@ -60,8 +60,8 @@ class SilentAddresses {
 
 inline constexpr std::chrono::seconds kDefaultConnectLimit{5};
 
-// What libpq would use: keywords of the conninfo, of its service and of the
-// environment.
+// The values that libpq would use: keywords of the conninfo, of its service and
+// of the environment.
 struct ConnectPlaces {
   std::vector<ServerAddress> hosts;
   std::string target_session_attrs;
@@ -91,9 +91,9 @@ class ConnectAttempts {
   // nullopt: each address has been tried.
   std::optional<Attempt> Next(MonotonicTime now);
 
-  // The attempt has failed. False: another address would not help, because the
-  // server has answered with a refusal; a server that starts or shuts down is
-  // passed over, as libpq does it.
+  // The attempt has failed. Returns false if another address would not help,
+  // because the server has rejected the login. A server that starts or shuts
+  // down is passed over, as in libpq.
   bool GoesOnAfter(const absl::Status& status);
   // The attempt has had no answer by its deadline: the address is not tried
   // again.

@@ -14,7 +14,7 @@ std::string DescribeTarget(const PGconn* raw);
 
 // Error of libpq or the server for `raw`, which failed to connect, plus the
 // remedy for causes that only show here. kFailedPrecondition: another attempt
-// would fail, too.
+// would also fail.
 absl::Status ConnectFailure(const PGconn* raw);
 
 // True if the role may not replicate.

@@ -39,8 +39,9 @@ class ConnectParameters {
     parameters_.emplace_back(keyword, value);
   }
   SharedConnection Begin() const;
-  // What libpq makes of them, of a service and of the environment, without
-  // connecting. What does not parse has no keywords: Begin reports it.
+  // The values that libpq makes of these parameters, of a service and of the
+  // environment, without connecting. A conninfo that does not parse has no
+  // keywords here, and is reported by BeginConnecting.
   ConnectPlaces Places() const;
 
  private:

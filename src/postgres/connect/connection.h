@@ -1,7 +1,7 @@
 // Connection: one libpq connection, driven by the event loop.
 //
-// Nothing here blocks the loop. The simple query protocol, because a
-// replication connection has no other, but for statements with parameters.
+// Nothing here blocks the loop. It uses the simple query protocol, because a
+// replication connection has no other, except for statements with parameters.
 //
 // Owned by its creator; not shared. One operation at a time. Members that
 // return an awaitable must outlive it; set_deadline and Wake end one early.
@@ -49,8 +49,8 @@ class Connection {
  public:
   // Errors have a SQLSTATE if the server gave one (sqlstate.h). Reads conninfo
   // and password again each time. kInvalidArgument: the conninfo does not
-  // parse. kUnavailable: nor does one with references, one of those cannot be
-  // read, or password_command failed (each may pass).
+  // parse. kUnavailable: a reference in it cannot be read, or with its value
+  // the conninfo does not parse, or password_command failed (each may pass).
   static boost::asio::awaitable<absl::StatusOr<std::unique_ptr<Connection>>>
   Connect(boost::asio::any_io_executor executor, ConnectionOptions options);
 
@@ -76,8 +76,8 @@ class Connection {
   // Runs a command whose rows are read one at a time, with NextRow up to its
   // end: for results of any size. Between two rows, the server waits.
   boost::asio::awaitable<absl::Status> StartRows(std::string sql);
-  // One row; nullopt: the end. After an error, too, there are no more rows. The
-  // limit for statements applies to each row.
+  // One row; nullopt: the end. There are no more rows after an error. The limit
+  // for statements applies to each row.
   boost::asio::awaitable<absl::StatusOr<std::optional<QueryRows>>> NextRow();
 
   // Runs a statement with parameters $1, $2, ... of type bytea; nullopt: NULL.
@@ -94,7 +94,7 @@ class Connection {
   void set_deadline(std::optional<MonotonicTime> deadline) {
     deadline_ = deadline;
   }
-  // Ends the pending operation, likewise.
+  // Ends the pending operation; the connection is then unusable.
   void Interrupt() {
     set_deadline(std::chrono::steady_clock::now());
     waiter_.Wake();

@@ -1,4 +1,4 @@
-// Who holds a lock on a table, for an operator.
+// Describes the sessions that hold a lock on a table, for an operator.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

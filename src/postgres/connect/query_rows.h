@@ -1,5 +1,5 @@
-// QueryRows: a result of a statement, rows of nullable columns. In text form,
-// but for Connection::ExecuteBinary.
+// QueryRows: the result of a statement, rows of nullable columns. The values
+// are text, except from Connection::ExecuteBinary.
 #pragma once
 
 #include <libpq-fe.h>

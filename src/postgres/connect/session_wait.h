@@ -1,4 +1,4 @@
-// What a session of the server waits for, for an operator.
+// Describes what a session of the server waits for, for an operator.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

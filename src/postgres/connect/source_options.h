@@ -25,8 +25,8 @@ struct WalSourceOptions {
   Lsn from_lsn;
   // Create the slot with FAILOVER (PostgreSQL 17 and newer).
   bool failover = false;
-  // For our own connection. After half of it without a message from us the
-  // server asks; after all of it the server disconnects.
+  // For our own connection. Without a message from us, the server asks after
+  // half of this time, and disconnects after all of it.
   std::chrono::milliseconds wal_sender_timeout{30'000};
   // Maximum delay of reporting a new confirmed LSN. Shorter means fewer
   // duplicates after a crash; every commit would cost 15 % throughput.

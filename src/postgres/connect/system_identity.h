@@ -1,4 +1,4 @@
-// IDENTIFY_SYSTEM: which server answers, and where its WAL ends.
+// IDENTIFY_SYSTEM: identity of the server, and the end of its WAL.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

@@ -1,5 +1,5 @@
-// Parked events as an operator sees and settles them, beside the instance that
-// has the slot.
+// Lists parked events for an operator, and records decisions about them, beside
+// the instance that has the slot.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -27,14 +27,14 @@ struct ParkedEntry {
   std::string digest;    // outbox/event_digest.h; empty: an old row of no use
   ParkedState state = ParkedState::kDead;
   DeadLetter content;  // without its payload
-  // It waits for this topic, which is isolated; empty: it does not.
+  // The isolated topic for which it waits; empty: none.
   std::string isolated_topic;
   size_t payload_bytes = 0;
-  // What an operator has decided; nullopt: nothing yet.
+  // Time of an operator's decision; nullopt: none yet.
   std::optional<WallTime> decided_at;
   std::string decided_by;
   std::string decided_why;
-  // It was being sent when it was discarded: Kafka may have it.
+  // True if it was being sent when it was discarded, so that Kafka may have it.
   bool may_be_sent = false;
 };
 
@@ -56,14 +56,15 @@ class ParkedList {
   // cannot be read.
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> Read(
       ParkingSql::Settled settled);
-  // Likewise dead letters.
+  // The same for dead letters.
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedEntry>>> ReadLetters(
       ParkingSql::Settled settled);
   boost::asio::awaitable<absl::StatusOr<OwnValue>> ReadPayload(
       ParkedNumber row);
   // Decides about dead events: kRetry or kDiscarded; or about dead letters:
-  // kLetterRetry or kLetterDiscarded. What is to be sent can be discarded until
-  // it is sent. Returns those whose decision it is now.
+  // kLetterRetry or kLetterDiscarded. An event that is to be sent can be
+  // discarded until it is sent. Returns the events for which this decision now
+  // holds.
   struct Decided {
     std::vector<ParkedNumber> rows;
     size_t sending = 0;  // of these: may be in Kafka, or get there

@@ -1,5 +1,5 @@
-// Reads what is known of the table of parked events, and puts on record which
-// one a slot uses.
+// Reads the facts about the table of parked events, and puts on record which
+// table a slot uses.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

@@ -1,4 +1,5 @@
-// What `walpost check` says about the table of parked events and dead letters.
+// The findings of `walpost check` about the table of parked events and dead
+// letters.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -11,8 +12,8 @@
 
 namespace walpost {
 
-// Whether a stream may use `table` (schema.table), as ParkingTable::Open
-// decides. `is_wanted`: the configuration parks events, or keeps dead letters
+// Checks whether a stream may use `table` (schema.table), as ParkingTable::Open
+// does. `is_wanted`: the configuration parks events, or keeps dead letters
 // there. Fails as Execute does.
 boost::asio::awaitable<absl::StatusOr<Findings>> CheckParking(
     Connection& connection, const WalSourceOptions& postgres, std::string table,

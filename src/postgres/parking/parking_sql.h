@@ -60,15 +60,16 @@ class ParkingSql {
   // True if this session may write the slot's parked events from now on: until
   // it ends, no other one may.
   std::string TryLock() const;
-  // Ends the session that may. One row if there is one; false: it could not.
+  // Ends the session that may write. Returns one row if there is such a
+  // session; false: it could not be ended.
   std::string EndHolder() const;
 
   // True if events wait, or dead letters are to be sent, or a stream from this
   // LSN on may show events that are on record here.
   std::string IsInUse(Lsn from) const;
   // Number, event and payload of rows of earlier releases, without a digest,
-  // that a stream from this LSN on may show. Of events with an id, without the
-  // payload.
+  // that a stream from this LSN on may show. The payload is left out for events
+  // with an id.
   std::string ReadWithoutDigest(Lsn from, size_t limit) const;
   std::string SetDigests(
       std::span<const std::pair<ParkedNumber, std::string>> digests) const;
@@ -118,12 +119,13 @@ class ParkingSql {
   };
   std::string ReadSendable(const Sendable& wanted) const;
 
-  // These are being sent. Returns those that may still be, and whether they can
-  // be deleted afterwards: an operator may have discarded one meanwhile.
+  // Notes that these events are being sent. Returns the events that may still
+  // be sent, because an operator may have discarded one meanwhile, and whether
+  // they can be deleted afterwards.
   std::string NoteSending(std::span<const ParkedNumber> rows) const;
-  // These events are in Kafka.
+  // Marks these events as being in Kafka.
   std::string Release(std::span<const ParkedNumber> rows) const;
-  // This event cannot be delivered, again: it waits for its key.
+  // Marks this event as not deliverable again: it waits for its key.
   std::string Fail(ParkedNumber row, std::string_view error_class,
                    std::string_view reason) const;
 
@@ -132,9 +134,9 @@ class ParkingSql {
   // Number, cluster, position, event, payload and class of the oldest dead
   // letters that are to be sent.
   std::string ReadRetries(size_t max_events, size_t max_bytes) const;
-  // These are in Kafka.
+  // Marks these dead letters as being in Kafka.
   std::string SettleRetries(std::span<const ParkedNumber> rows) const;
-  // This one cannot be delivered, again.
+  // Marks this dead letter as not deliverable again.
   std::string FailRetry(ParkedNumber row, std::string_view error_class,
                         std::string_view reason) const;
   // As List, and Decide with the states of dead letters.

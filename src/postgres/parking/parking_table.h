@@ -3,7 +3,7 @@
 //
 //   Open ──▶ Load ──▶ Insert, Read, Release, Fail, ... ──▶ Close
 //
-// It also has dead letters, if they are not for Kafka.
+// It also has the dead letters of dead_letter.store: postgres.
 //
 // Single writer. The slot's owner takes a session-level advisory lock in Open,
 // terminating the session that holds it, so a previous owner that was suspended
@@ -46,22 +46,23 @@ class ParkingTable {
     Lsn from;                // the stream shows no events of earlier commits
   };
   // Connects, makes the table if it is missing, takes over from any other
-  // session, and puts on record that the slot uses it. False: it is not wanted,
-  // and has nothing that the stream must know or send; then it is closed.
+  // session, and puts on record that the slot uses the table. Returns false,
+  // and closes it, if the table is not wanted and has nothing that the stream
+  // must know or send.
   //
   // kFailedPrecondition: a right is missing, or the table that the slot has
   // used (parking/parking_table_facts.h). kUnavailable: try again.
   boost::asio::awaitable<absl::StatusOr<bool>> Open(Target target);
   void Close() { connection_.reset(); }
   bool is_open() const { return connection_ != nullptr; }
-  // As of the last Open.
+  // System identifier of the server, as of the last Open.
   const std::string& system_identifier() const {
     return names_.system_identifier;
   }
   // Ends the current call, with an error.
   void Interrupt();
-  // From now on a statement may wait for as long as the server lives: for a
-  // lock, for a standby. Whoever has opened the table looks at wait().
+  // From now on a statement may wait without limit, for a lock or for a
+  // standby. The caller reports wait().
   void WaitAsLongAsItTakes();
   // The statement that runs; nullopt: none.
   struct Wait {
@@ -86,13 +87,13 @@ class ParkingTable {
   // To be read after ReadLanes: a key that is released in between shows here.
   boost::asio::awaitable<absl::StatusOr<std::vector<IsolatedTopic>>> ReadTopics(
       LaneScope scope);
-  // Rows that the caller will send: they are noted as such first, so that what
-  // cannot be marked as sent afterwards is not sent.
+  // Rows for the caller to send. They are first noted as being sent, so that a
+  // row that cannot be marked afterwards is not sent.
   // `wanted.has_earlier_cluster` is known since Load.
   boost::asio::awaitable<absl::StatusOr<std::vector<ParkedRow>>> ReadSendable(
       ParkingSql::Sendable wanted);
-  // These are in Kafka. What cannot be marked now is marked by the next Open,
-  // and is not sent again by this process.
+  // Marks these rows as being in Kafka. Rows that cannot be marked now are
+  // marked by the next Open, and are not sent again by this process.
   boost::asio::awaitable<absl::Status> Release(std::vector<ParkedNumber> rows);
   boost::asio::awaitable<absl::Status> Fail(ParkedNumber row,
                                             std::string error_class,

@@ -1,5 +1,5 @@
-// BirthCheck: is the birth of the slot recorded, does the record match, and
-// does it have the tables?
+// BirthCheck: checks that the slot has a birth record, that the record matches,
+// and that it has the tables.
 //
 //   auto findings =
 //       co_await BirthCheck(connection, options, outbox, has_store).Run();
@@ -24,7 +24,7 @@ namespace walpost {
 class BirthCheck {
  public:
   // All arguments outlive the object. Needs a replication connection.
-  // `has_store`: the tables are on record in the checkpoint, too.
+  // `has_store`: the tables are also on record in the checkpoint.
   BirthCheck(Connection& connection, const WalSourceOptions& options,
              const OutboxOptions& outbox, bool has_store)
       : connection_(connection),

@@ -14,12 +14,12 @@
 
 namespace walpost {
 
-// All in these comments (ReadPublicationComments) that are about this slot.
+// The decisions in these comments (ReadPublicationComments) about this slot.
 std::vector<EventDecision> FindDecisionsIn(
     const std::vector<std::string>& comments, std::string_view slot);
 
-// All that are about this slot, also those in the comments of publications that
-// it was used under before.
+// The decisions about this slot, including those in the comments of
+// publications with which it was used before.
 boost::asio::awaitable<absl::StatusOr<std::vector<EventDecision>>>
 ReadDecisions(Connection& connection, std::string publication,
               std::string slot);

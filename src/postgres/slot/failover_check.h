@@ -1,4 +1,5 @@
-// FailoverCheck: would walpost continue after a promotion, without a gap?
+// FailoverCheck: checks that walpost would continue after a promotion without a
+// gap.
 //
 // From PostgreSQL 17 on, a slot created with FAILOVER is synchronised to
 // standbys that are set up for it. A missing setting on either side shows only

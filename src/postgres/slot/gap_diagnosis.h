@@ -1,4 +1,5 @@
-// GapDiagnosis: may events have been lost between the slot and Kafka?
+// GapDiagnosis: says whether events may have been lost between the slot and
+// Kafka.
 //
 //   auto diagnosis = co_await DiagnoseGap(connection, {.slot = ..., ...});
 //   if (diagnosis.ok() && diagnosis->kind == GapDiagnosis::Kind::kGap) ...
@@ -45,10 +46,10 @@ struct GapDiagnosis {
   // two sentences with the remedy.
   std::string gap;
   std::string text;
-  // What could not be decided, as a sentence; empty: nothing.
+  // A sentence about what could not be decided; empty: everything was.
   std::string doubt;
-  // A table may lack rows whatever the gap is: they were passed over, or it is
-  // not known.
+  // True if rows of a table were passed over, or may have been, whatever the
+  // gap is.
   bool has_unsettled_table = false;
   // Facts found on the way. The coverage is that of the checkpoint and the
   // record.

@@ -1,6 +1,6 @@
-// NewTables: what a stream finds in tables that came to outbox.tables after
-// everything that is known. Their earlier rows are not sent; whether some of
-// these were passed over may be on record, or not.
+// NewTables: tables that were added to outbox.tables after everything that is
+// known. A stream does not send their earlier rows. The record may say whether
+// some of these were passed over.
 //
 // Owned by the SourceSetup.
 #pragma once
@@ -39,7 +39,8 @@ class NewTables {
   // Counts the rows that the slot does not send, and tells the continuity.
   // Takes up to a minute for each table, once while the slot stands there.
   boost::asio::awaitable<absl::Status> Look(Connection& connection);
-  // The tables are streamed now: logs what becomes of those rows.
+  // The tables are streamed now. Logs what becomes of the rows that the slot
+  // does not send.
   void Report();
 
  private:

@@ -14,8 +14,8 @@
 
 namespace walpost {
 
-// The newest in the comments of all publications: the slot may have been used
-// under another one before.
+// The newest record in the comments of all publications, because the slot may
+// have been used with another publication before.
 boost::asio::awaitable<absl::StatusOr<std::optional<PauseRecord>>> ReadPause(
     Connection& connection, std::string publication, std::string slot);
 // `table`: as in outbox.tables. nullopt: also if there is no such table.
@@ -29,8 +29,8 @@ boost::asio::awaitable<absl::Status> WritePause(Connection& connection,
                                                 std::string publication,
                                                 std::string slot,
                                                 PauseRecord record);
-// The same for polled tables. Those that the role owns are on record, also if
-// it does not own others.
+// The same for polled tables. The record is written to each table that the role
+// owns, even if the role does not own others.
 boost::asio::awaitable<absl::Status> WriteTablePauses(
     Connection& connection, std::vector<std::string> tables,
     PauseRecord record);

@@ -1,4 +1,4 @@
-// Finds what the creation of a logical slot waits for.
+// Finds out what the creation of a logical slot waits for.
 //
 // CREATE_REPLICATION_SLOT needs a moment without the transactions that were
 // running before it, and waits for each of them to end. Until then the slot is

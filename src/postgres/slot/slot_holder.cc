@@ -61,7 +61,7 @@ asio::awaitable<absl::Status> SlotHolder::Look(Connection& connection) {
   user_ = rows.Text(0, 1);
   if (!rows.Get(0, 3)) {
     doubt_ = fmt::format(
-        "whether it still runs cannot be seen: GRANT pg_read_all_stats TO {};",
+        "cannot see whether it still runs: GRANT pg_read_all_stats TO {};",
         QuoteName(PQuser(connection.raw())));
   }
   NoteReply(rows.Text(0, 0), rows.Text(0, 3));

@@ -1,5 +1,5 @@
-// SlotHolder: who has the slot if we do not, and whether it is a walpost that
-// streams.
+// SlotHolder: finds out who has the slot if we do not, and whether that is a
+// walpost that streams.
 //
 // Only then are we a standby. A walpost that still creates the slot, or is
 // frozen, delivers nothing. A dead one leaves a backend that holds the slot
@@ -29,8 +29,8 @@ class SlotHolder {
   // Reads the current holder. Errors come from the connection.
   boost::asio::awaitable<absl::Status> Look(Connection& connection);
 
-  // True if another walpost of this slot runs, and may have had it: its side
-  // session is there.
+  // True if another walpost of this slot runs, by its side session. It may have
+  // had the slot.
   boost::asio::awaitable<absl::StatusOr<bool>> FindOthers(
       Connection& connection);
 
@@ -46,9 +46,10 @@ class SlotHolder {
   const std::string& user() const { return user_; }
   // True if the user is a walpost of this slot.
   bool is_walpost() const;
-  // Why we are not its standby; empty: it streams, as far as is known.
+  // Why we are not a standby of the holder; empty: it streams, as far as is
+  // known.
   const std::string& trouble() const { return trouble_; }
-  // Why it is not known whether it streams, and the remedy; or empty.
+  // Why it is not known whether the holder streams, and the remedy; or empty.
   const std::string& doubt() const { return doubt_; }
 
  private:
@@ -64,8 +65,8 @@ class SlotHolder {
   bool is_dead_ = false;
   std::string trouble_;
   std::string doubt_;
-  // Its last sign of life, by its own clock or the server's, and the time, by
-  // our clock, when that last changed.
+  // The holder's last sign of life, by its own clock or the server's, and the
+  // time, by our clock, when that last changed.
   std::string reply_time_;
   MonotonicTime reply_changed_at_{};
 };

@@ -17,11 +17,11 @@
 namespace walpost {
 
 // Shows the events of the transactions that were committed before `end`, and
-// perhaps later ones. Of an event that cannot be mapped it shows what it has.
-// Events of a table that matches a pattern and is only in the WAL have the
-// source of messages. `references`: see TransactionAssembler. The server
-// decodes the WAL up to there before the first one, and keeps the result in
-// temporary files.
+// perhaps later ones. An event that cannot be mapped is shown with the fields
+// that it has. Events of a table that matches a pattern and is only in the WAL
+// have the source of messages. `references`: see TransactionAssembler. The
+// server decodes the WAL up to there before the first one, and keeps the result
+// in temporary files.
 //
 // kUnavailable: try again; with SQLSTATE 55006 another process has the slot.
 // kFailedPrecondition: a right is missing. All references outlive the

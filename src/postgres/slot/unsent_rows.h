@@ -22,8 +22,8 @@ namespace walpost {
 struct UnsentRows {
   // Their number; `trouble`: the table cannot be read.
   ExistingRows rows;
-  // There are some that were inserted when the publication had the table. Not
-  // known exactly while a transaction that was older went on inserting.
+  // True if some of them were inserted while the publication had the table. Not
+  // exact if an older transaction went on inserting.
   bool was_published = false;
 };
 
@@ -31,16 +31,16 @@ struct UnsentRows {
 // the slot are skipped. While the slot is in use, or has too much to be looked
 // through, rows that the publication has covered do not count: they may come.
 //
-// Takes at most half a minute. Errors come from the connection. Not in an open
-// transaction. All references outlive the coroutine.
+// Takes at most half a minute. Errors come from the connection, which must not
+// have an open transaction. All references outlive the coroutine.
 boost::asio::awaitable<absl::StatusOr<UnsentRows>> CountUnsentRows(
     Connection& connection, const WalSourceOptions& postgres,
     const OutboxOptions& outbox,
     const std::vector<std::vector<std::string>>& references, size_t table,
     Lsn resumes_at);
 
-// What becomes of them when the table is taken up, with the remedy.
-// `is_streaming`: a walpost without the table has the slot.
+// Describes what becomes of these rows when the table is taken up, with the
+// remedy. `is_streaming`: a walpost without the table has the slot.
 Finding DescribeUnsentRows(const ExistingRows& rows,
                            const WalSourceOptions& postgres,
                            bool is_streaming = false);

@@ -8,8 +8,8 @@
 //  - report the slot: WAL written, WAL retained for us, wal_status; whether the
 //    publication still covers the outbox; up to where all transactions have
 //    ended; the position of the guard slot; during slot creation, what it waits
-//    for; and, while there is no stream, whatever a gap would show in: the
-//    stream may have to wait for Kafka before it looks;
+//    for; and, while there is no stream, the facts that would show a gap,
+//    because the stream may have to wait for Kafka before it looks;
 //  - put on record whose rows are passed over, before their LSN is confirmed;
 //  - warn of a partition that had rows when it was attached, and of rows that
 //    are changed by UPDATE after they were inserted.
@@ -64,8 +64,8 @@ struct SlotReport {
   Lsn confirmed;  // at the server
   std::optional<GuardReport> guard;
   HorizonSample horizon;
-  // What a stream would begin with; only while WatchSource is on, and nobody
-  // has the slot.
+  // State of the source for a new stream; only while WatchSource is on, and
+  // nobody has the slot.
   struct Source {
     ObservedSource observed;
     std::optional<BirthRecord> record;
@@ -80,9 +80,9 @@ struct SlotReport {
   std::string new_table_trouble;          // likewise; may be empty
   std::optional<Gap> gap;                 // likewise
   std::vector<UpdatedRows> updated_rows;  // since the session was made
-  // On record; only while WatchDecisions is on.
+  // Recorded decisions; only while WatchDecisions is on.
   std::vector<EventDecision> decisions;
-  // On record; nullopt: nothing is.
+  // The recorded pause; nullopt: none.
   std::optional<PauseRecord> pause;
 };
 
@@ -103,16 +103,17 @@ class MonitorSession {
     publication_.SetCoverage(coverage);
   }
 
-  // Whether reports have the decisions on record: while an event stops the
-  // flow.
+  // Enables reading the recorded decisions with each report. On while an event
+  // stops the flow.
   void WatchDecisions(bool watch) { watches_decisions_ = watch; }
-  // Whether reports have the source: while there is no stream.
+  // Enables reading the state of the source. On while there is no stream.
   void WatchSource(bool watch) { watches_source_ = watch; }
 
-  // The last report, or the start; and why there was none since.
+  // Time of the last report, or of the start.
   MonotonicTime reported_at() const { return reported_at_; }
   std::string unseen_because() const;
-  // When the last report began to look; the start, before there is one.
+  // Time when the last report began to look; before the first report, the
+  // start.
   MonotonicTime looked_from() const { return looked_from_; }
 
   // Puts on record, with the next report, that the flow has obeyed a decision.
@@ -126,14 +127,15 @@ class MonitorSession {
   // Writes `rows` to the birth record whenever they are due. It outlives this
   // object.
   void KeepOnRecord(PassedOverRows& rows) { passed_over_ = &rows; }
-  // They are due now.
+  // The rows that were passed over are due to be recorded now.
   void RecordPassedOver();
 
   // Compares events that were published with their rows. It outlives this
   // object.
   void CompareWithRows(PublishedSample& sample) { sample_ = &sample; }
 
-  // Whether it looks what this session waits for (session_wait.h); 0: no.
+  // Makes it look what this session of the server waits for (session_wait.h);
+  // 0: none.
   void WatchSession(int pid) { watched_pid_ = pid; }
   const std::string& session_wait() const { return session_wait_; }
 

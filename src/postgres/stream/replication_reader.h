@@ -4,8 +4,8 @@
 //        ▲                       │
 //        └──── status updates ───┘
 //
-// The one reader of run, replay and tail. Owned by what opens the connection;
-// runs on the loop.
+// The one reader of run, replay and tail. Owned by the object that opens the
+// connection; runs on the loop.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -40,7 +40,7 @@ class ReplicationReader {
   // Gives the stream up before Run.
   void Close();
 
-  // There may be room, a new LSN, or an end.
+  // The consumer may have room, a new LSN, or an end.
   void OnProgress();
 
   bool is_open() const { return frames_.has_value(); }

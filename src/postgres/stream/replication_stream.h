@@ -23,7 +23,7 @@ struct StreamRequest {
   std::string slot;
   Lsn start;  // 0/0: the slot's position
   std::string publication;
-  bool messages = false;  // logical messages, too
+  bool messages = false;  // also logical messages
 };
 
 // START_REPLICATION with pgoutput, protocol 1.

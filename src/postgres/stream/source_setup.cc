@@ -248,8 +248,8 @@ absl::Status SourceSetup::CheckFromLsn() {
   if (!from.is_valid() || continuity_.has_streamed()) return absl::OkStatus();
   if (!continuity_.is_first_start()) {
     LogWarn(
-        "--from-lsn {} is for the first start on slot {} and has no effect: "
-        "the slot is in use since {}",
+        "--from-lsn {} is for the first start on a slot, and is ignored: slot "
+        "{} has been in use since LSN {}",
         from.ToString(), options_.slot, continuity_.birth().ToString());
     return absl::OkStatus();
   }

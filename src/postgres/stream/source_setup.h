@@ -3,8 +3,7 @@
 //   observe         -> IDENTIFY_SYSTEM, the slot, its birth record, what the
 //                      publication covers
 //   continue        -> is there a gap? (checkpoint/continuity_state.h) Then it
-//   is
-//                      kept, and nothing is streamed until an operator acts
+//                      is kept, and nothing is streamed until an operator acts
 //   preflight       -> would anything be lost, or nothing ever arrive?
 //   create          -> publication, then slot; before the first stream only
 //   begin           -> the slot's position; its birth is recorded
@@ -61,7 +60,7 @@ class SourceSetup {
 
   int server_version() const { return server_version_; }
 
-  // The last Run has found that other tables match outbox.patterns.
+  // True if the last Run has found other tables that match outbox.patterns.
   bool has_new_tables() const { return has_new_tables_; }
 
   // Findings of the last Run, if without an error.
@@ -73,7 +72,7 @@ class SourceSetup {
   // Decisions about the slot's events that were on record at the last Run.
   const std::vector<EventDecision>& decisions() const { return decisions_; }
 
-  // What was on record about a pause at the last Run.
+  // The pause that was on record at the last Run.
   const std::optional<PauseRecord>& pause() const { return pause_; }
 
   const BaseTypes& base_types() const { return base_types_; }

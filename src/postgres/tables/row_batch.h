@@ -1,8 +1,8 @@
 // RowBatch: the first few MiB of a statement's rows.
 //
 // A statement whose rows are larger than expected may return any amount of
-// them. They are read one at a time; of those that come after the first few
-// MiB only the ids are kept, for whoever holds the rows and must let them go.
+// them. They are read one at a time. Of the rows after the first few MiB only
+// the ids are kept, for the caller that holds these rows and must release them.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

@@ -33,8 +33,8 @@ inline constexpr std::chrono::hours kScanStatementLimit{1};
 struct TableFilter {
   std::string since;             // see since.h; compared with field `timestamp`
   std::vector<std::string> ids;  // values of field `id`; empty: any
-  // The ids are of several tables: one that is not a value of this table's
-  // column is of another table.
+  // True if the ids are of several tables. An id that is not a value of this
+  // table's column is then of another table.
   bool has_ids_of_others = false;
   std::string aggregate_id;  // empty: any
   std::string where;         // an SQL condition
@@ -42,7 +42,7 @@ struct TableFilter {
   // which one inserted a row; 0: any.
   uint64_t from_transaction = 0;
   std::string order_by;  // a column; empty: the closest to commit order
-  // Not a selection: each row comes with its origin.
+  // Reads the origin of each row; does not select rows.
   bool with_origin = false;
 };
 

@@ -1,5 +1,5 @@
-// What the UpdateDetector asks: how many updates the server has counted, and
-// whether the rows of published events are still as they were.
+// Answers the UpdateDetector's questions: how many updates the server has
+// counted, and whether the rows of published events are unchanged.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

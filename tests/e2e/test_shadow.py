@@ -1,0 +1,100 @@
+"""walpost shadow: what walpost would send, beside what another relay sends. The
+other one here is a second walpost, whose configuration is changed in one place."""
+
+import json
+import threading
+import time
+
+import pytest
+
+from harness import wait_until
+
+
+@pytest.fixture
+def table(database):
+    database.execute(
+        "create table outbox (id uuid primary key default gen_random_uuid(),"
+        " aggregatetype text not null, aggregateid text not null, type text,"
+        " payload jsonb)")
+    return database
+
+
+def _insert(database, count=20):
+    for number in range(count):
+        database.execute(
+            "insert into outbox (aggregatetype, aggregateid, type, payload) values"
+            " ('order', %s, 'T', %s)", (f"k{number % 5}", json.dumps({"n": number})))
+
+
+_RECORDS = {"profile": "debezium", "logical_name": "srv", "key_converter": "json",
+            "value_converter": "json"}
+
+
+def _relays(walpost, database, kafka, topics, ours, theirs):
+    def make(records, **more):
+        return walpost(database, kafka, topics, records={**_RECORDS, **records},
+                       route={"topic": topics + "{aggregate_type}"}, **more)
+    return make(ours), make(theirs).run()
+
+
+def _shadow(ours, database, *arguments, seconds="4s"):
+    """The verb while rows are inserted, and its result."""
+    said = []
+    thread = threading.Thread(target=lambda: said.append(ours.verb(
+        "shadow", "--for", seconds, "--grace", "15s", *arguments)))
+    thread.start()
+    wait_until(lambda: database.value(
+        "select count(*) from pg_replication_slots where slot_name like"
+        " 'walpost_shadow_%' and active") == 1, "the slot of shadow", 60)
+    time.sleep(0.5)
+    _insert(database)
+    thread.join()
+    assert database.value("select count(*) from pg_replication_slots where"
+                          " slot_name like 'walpost_shadow_%'") == 0
+    return said[0]
+
+
+def test_equal_records(walpost, table, kafka, topics):
+    ours, theirs = _relays(walpost, table, kafka, topics, {}, {})
+    _insert(table, 3)  # from before
+    said = _shadow(ours, table)
+    assert said.returncode == 0, said.stdout + said.stderr + theirs.log()
+    assert "compared: 20 events, 20 of them equal\n" in said.stdout, said.stdout
+
+
+_DIFFERENCES = {
+    "key": {"key_converter": "string"},
+    "value": {"value_converter": "string"},
+    "headers": {"placements": ["type:header:eventType"]},
+}
+
+
+@pytest.mark.parametrize("kind", _DIFFERENCES)
+def test_each_difference_has_its_kind(walpost, table, kafka, topics, kind):
+    ours, theirs = _relays(walpost, table, kafka, topics, {}, _DIFFERENCES[kind])
+    said = _shadow(ours, table, "--json")
+    assert said.returncode == 1, said.stdout + said.stderr + theirs.log()
+    figures = json.loads(said.stdout)
+    assert figures["compared"] == 20 and figures["equal"] == 0, figures
+    assert figures[kind] == 20, figures
+
+
+def test_another_topic_is_missing_here(walpost, table, kafka, topics):
+    ours, _ = _relays(walpost, table, kafka, topics, {}, {})
+    said = _shadow(ours, table, "--set", f"route.topic={topics}x.{{aggregate_type}}",
+                   "--json")
+    assert said.returncode == 1, said.stdout + said.stderr
+    assert json.loads(said.stdout)["missing"] == 20, said.stdout
+
+
+def test_nothing_to_compare_is_not_clean(walpost, table, kafka, topics):
+    ours, _ = _relays(walpost, table, kafka, topics, {}, {})
+    said = ours.verb("shadow", "--for", "1s", "--grace", "1s")
+    assert said.returncode == 1
+    assert "nothing was compared" in said.stderr, said.stderr
+
+
+def test_without_kafka(walpost, table, kafka, topics):
+    ours, _ = _relays(walpost, table, kafka, topics, {}, {})
+    said = ours.verb("shadow", "--set", "kafka.brokers=127.0.0.1:1", "--for", "1s")
+    assert said.returncode == 4, said.stdout + said.stderr
