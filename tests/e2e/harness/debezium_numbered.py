@@ -177,7 +177,7 @@ def _groups():
          "('order','k','T','{\"a\":[],\"b\":1}')",
          _record(1, b'{"a":[],"b":1}', string=b"Struct{a=[],b=1}",
                  key_schema="STRING",
-                 schema="STRUCT<payload>?{a:ARRAY?[STRING] b:INT32? }")))
+                 schema="STRUCT<payload>?{a:ARRAY?[STRING?] b:INT32? }")))
     yield _expansions()
     yield _operations()
     yield _group(

@@ -60,7 +60,8 @@ class GroupRuns:
         self._goal = 0
         database.execute("create schema if not exists ob")
         database.execute(group.ddl)
-        database.execute("create publication walpost for all tables")
+        database.execute("create publication walpost for all tables with "
+                         "(publish_via_partition_root = true)")
 
     def add(self, number, key_converter, value_converter, on_error="skip"):
         place = len(self.runs)
