@@ -187,7 +187,16 @@ void CheckRecords(Section& root, const OutboxOptions& outbox) {
     refuse("outbox", "remove outbox.messages.columns.timestamp");
   }
   for (const TableOptions& table : EntriesOf(outbox)) {
-    const FieldSource::Kind headers = table.columns.headers.kind;
+    const FieldSources& columns = table.columns;
+    for (const FieldSource* field :
+         {&columns.id, &columns.aggregate_type, &columns.aggregate_id,
+          &columns.payload, &columns.timestamp}) {
+      if (field->kind != FieldSource::Kind::kConstant) continue;
+      refuse("outbox", fmt::format("map a column instead of the constant '{}' "
+                                   "in columns of table {}",
+                                   field->text, table.name));
+    }
+    const FieldSource::Kind headers = columns.headers.kind;
     if (!table.value_columns.empty() || table.claim_check_above > 0 ||
         table.partition || headers == FieldSource::Kind::kColumn ||
         headers == FieldSource::Kind::kConstant) {

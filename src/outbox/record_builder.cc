@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <span>
 
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "debezium/context_headers.h"
+#include "debezium/row_encoder.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -171,17 +173,25 @@ absl::Status RecordBuilder::AddHeaders(const Route& route, const Event& event,
   return AddOwnHeaders(route, event, timeline);
 }
 
+// An old key stands before the headers of the context.
 absl::Status RecordBuilder::AddDebeziumHeaders(const Event& event) {
   WALPOST_RETURN_IF_ERROR(ParseHeaders(event));
-  // Debezium writes them for changes of a table that it streams.
-  if (mark_.header.empty() && event.source != messages_) {
+  std::span<const JsonObject::Member> members = header_object_.members();
+  const auto add = [this](const JsonObject::Member& member) {
+    headers_.push_back({member.first, member.second});
+  };
+  if (!members.empty() && members.front().first == debezium::kOldKeyHeader) {
+    add(members.front());
+    members = members.subspan(1);
+  }
+  // Debezium writes them for changes of a table that it streams, not for rows
+  // of a snapshot.
+  if (!mark_.is_hidden && event.source != messages_) {
     for (const debezium::ContextHeader& header : context_) {
       headers_.push_back({header.name, header.value});
     }
   }
-  for (const auto& [name, value] : header_object_.members()) {
-    headers_.push_back({name, value});
-  }
+  std::ranges::for_each(members, add);
   return absl::OkStatus();
 }
 

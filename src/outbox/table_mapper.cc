@@ -35,7 +35,8 @@ absl::StatusOr<std::unique_ptr<TableMapper>> TableMapper::Create(
     if (options.debezium) {
       // A column `headers` is a column like others there.
       if (kFields[i].name == "headers") usual_names = {};
-      if (!usual_names[1].empty()) std::ranges::reverse(usual_names);
+      const bool has_debeziums = kFields[i].name.starts_with("aggregate_");
+      if (has_debeziums) std::ranges::reverse(usual_names);
     }
     WALPOST_ASSIGN_OR_RETURN(mapper->fields_[i],
                              mapper->Bind(options.columns.*kFields[i].source,
@@ -50,6 +51,10 @@ absl::StatusOr<std::unique_ptr<TableMapper>> TableMapper::Create(
   WALPOST_RETURN_IF_ERROR(mapper->CheckHeaders());
   WALPOST_RETURN_IF_ERROR(mapper->CheckPayload(options));
   for (const std::string& name : references) {
+    if (mapper->IsLeftOut(options, name)) {
+      mapper->references_.push_back(mapper->null_slot());
+      continue;
+    }
     WALPOST_ASSIGN_OR_RETURN(const Slot slot, mapper->BindReference(name));
     mapper->references_.push_back(slot);
   }
@@ -82,6 +87,43 @@ absl::StatusOr<TableMapper::Slot> TableMapper::BindPayload(
                          relation_.FindUnsent(field.usual_names.front());
   if (is_unused) return null_slot();
   return Bind(source, field.name, field.usual_names);
+}
+
+// The column of a placement that need not be there.
+bool TableMapper::IsLeftOut(const TableOptions& options,
+                            const std::string& reference) const {
+  if (!options.debezium || relation_.FindColumn(reference)) return false;
+  using debezium::Placement;
+  return options.debezium->missing_columns ==
+             debezium::MissingColumns::kIgnore &&
+         FindField(reference) == kFields.size() &&
+         std::ranges::any_of(
+             options.debezium->placements, [&](const Placement& placement) {
+               return placement.place == Placement::Place::kPartition &&
+                      placement.column == reference;
+             });
+}
+
+// Debezium's event router takes a record without one for an error.
+absl::Status TableMapper::CheckDebeziumFields(
+    const TableOptions& options) const {
+  for (size_t i = 0; i < kFields.size(); ++i) {
+    const auto& [name, source, value, usual_names] = kFields[i];
+    const FieldSource::Kind kind = (options.columns.*source).kind;
+    const bool is_needed =
+        name == "id" || name == "aggregate_type" || name == "aggregate_id";
+    if (!is_needed || kind != FieldSource::Kind::kUsual ||
+        fields_[i] != null_slot()) {
+      continue;
+    }
+    return absl::FailedPreconditionError(fmt::format(
+        "table {} has no column '{}', which records with records.profile: "
+        "debezium are made from: set outbox.tables.columns.{} (a column, or "
+        "null)",
+        relation_.QualifiedName(),
+        usual_names[1].empty() ? usual_names[0] : usual_names[1], name));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status TableMapper::CheckTimestamp() const {
@@ -328,6 +370,7 @@ Value TableMapper::MakeJsonValue() {
 }
 
 absl::Status TableMapper::BindDebezium(const TableOptions& options) {
+  WALPOST_RETURN_IF_ERROR(CheckDebeziumFields(options));
   debezium::Table table{relation_.schema, relation_.name, {}};
   for (const pgoutput::ColumnSchema& column : relation_.columns) {
     const bool is_enum = !column.enum_labels.empty();

@@ -83,6 +83,9 @@ class TableMapper {
   absl::Status CheckTexts() const;
   absl::Status CheckDropped() const;
   std::set<size_t> UsedColumns() const;
+  bool IsLeftOut(const TableOptions& options,
+                 const std::string& reference) const;
+  absl::Status CheckDebeziumFields(const TableOptions& options) const;
   absl::Status CheckTimestamp() const;
   absl::Status CheckHeaders() const;
   absl::Status RefuseUnsent(std::string_view column,

@@ -550,5 +550,28 @@ TEST(RecordBuilderTest, BytesThatAreNoTextDoNotMakeAnUnreadableEnvelope) {
   }
 }
 
+// ---- As Debezium makes them.
+
+TEST(RecordBuilderTest, AnOldKeyStandsBeforeTheContextOfDebezium) {
+  OutboxOptions options = OneTable();
+  debezium::Options records;
+  records.logical_name = "srv";
+  records.context_headers = debezium::ContextHeaders::kSince32;
+  options.debezium = std::make_shared<const debezium::Options>(records);
+  options.route.position_header = false;
+  const auto builder = MustCreate(options);
+  const std::vector<Value> values = {"order"};
+  Event event = MakeEvent(values);
+  event.headers = R"({"__debezium.oldkey": "{\"id\":1}", "id": "2"})";
+  const auto record = builder->Build(event, kTimeline);
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(HeadersOf(*record),
+            (Headers{{"__debezium.oldkey", R"({"id":1})"},
+                     {"__debezium.context.connectorLogicalName", "srv"},
+                     {"__debezium.context.taskId", "0"},
+                     {"__debezium.context.connectorName", "postgresql"},
+                     {"id", "2"}}));
+}
+
 }  // namespace
 }  // namespace walpost

@@ -441,5 +441,41 @@ TEST(TableMapperTest, ATextAmongTheValueColumnsMustBeUtf8Too) {
   EXPECT_NE(std::string(status.message()).find("'note'"), std::string::npos);
 }
 
+// ---- As Debezium makes them.
+
+TableOptions AsDebezium(debezium::Options records = {}) {
+  TableOptions options;
+  records.logical_name = "srv";
+  options.debezium =
+      std::make_shared<const debezium::Options>(std::move(records));
+  return options;
+}
+
+TEST(TableMapperTest, ForDebeziumAFieldWithoutAColumnIsRefusedUnlessItIsMeant) {
+  const std::vector<ColumnSpec> columns = {
+      {"id"}, {"aggregatetype"}, {"payload"}};
+  EXPECT_EQ(RefusalOf(AsDebezium(), columns),
+            "table public.outbox has no column 'aggregateid', which records "
+            "with records.profile: debezium are made from: set "
+            "outbox.tables.columns.aggregate_id (a column, or null)");
+  TableOptions options = AsDebezium();
+  options.columns.aggregate_id = Absent();
+  EXPECT_TRUE(Create(options, columns, {}).ok());
+}
+
+TEST(TableMapperTest, ForDebeziumAPartitionThatIsMissingMayBeIgnored) {
+  const std::vector<ColumnSpec> columns = {
+      {"id"}, {"aggregatetype"}, {"aggregateid"}, {"payload"}};
+  debezium::Options records;
+  records.placements = {{"p", debezium::Placement::Place::kPartition, "p"}};
+  EXPECT_FALSE(Create(AsDebezium(records), columns, {"p"}).ok());
+  records.missing_columns = debezium::MissingColumns::kIgnore;
+  const auto mapper = MustCreate(AsDebezium(records), columns, {"p"});
+  const OwnedRow row({Text("1"), Text("order"), Text("42"), Text("x")});
+  Event event;
+  ASSERT_TRUE(mapper->Map(row.row(), event).ok());
+  EXPECT_EQ(event.references.front(), std::nullopt);
+}
+
 }  // namespace
 }  // namespace walpost

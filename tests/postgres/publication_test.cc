@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,15 @@ TEST(PublicationTest, ForMessagesAloneItHasNoTable) {
   EXPECT_EQ(CreatePublicationSql("p", {}, 170000),
             R"(CREATE PUBLICATION "p" WITH )"
             R"((publish = 'insert', publish_via_partition_root = true);)");
+}
+
+TEST(PublicationTest, ForRecordsOfDebeziumItPublishesUpdatesToo) {
+  std::vector<TableOptions> tables = Tables({"s.b"});
+  tables[0].debezium = std::make_shared<const debezium::Options>();
+  EXPECT_EQ(CreatePublicationSql("p", tables, 170000),
+            R"(CREATE PUBLICATION "p" FOR TABLE "s"."b" WITH )"
+            R"((publish = 'insert, update', )"
+            R"(publish_via_partition_root = true);)");
 }
 
 TEST(PublicationTest, NamesCannotBreakOutOfTheirQuotes) {

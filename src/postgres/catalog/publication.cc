@@ -1,5 +1,7 @@
 #include "postgres/catalog/publication.h"
 
+#include <algorithm>
+
 #include "base/server_version.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -37,6 +39,13 @@ std::string PublicationList(Connection& connection,
   return connection.Literal(QuoteName(publication));
 }
 
+std::string PublishedOperations(std::span<const TableOptions> tables) {
+  const bool needs_updates = std::ranges::any_of(
+      tables,
+      [](const TableOptions& table) { return table.debezium != nullptr; });
+  return needs_updates ? "insert, update" : "insert";
+}
+
 std::string CreatePublicationSql(std::string_view publication,
                                  std::span<const TableOptions> tables,
                                  int server_version) {
@@ -46,9 +55,9 @@ std::string CreatePublicationSql(std::string_view publication,
     list += QuoteQualifiedName(table.name);
   }
   return fmt::format(
-      "CREATE PUBLICATION {}{} WITH (publish = 'insert', "
+      "CREATE PUBLICATION {}{} WITH (publish = '{}', "
       "publish_via_partition_root = true{});",
-      QuoteName(publication), list,
+      QuoteName(publication), list, PublishedOperations(tables),
       server_version >= kFirstWithGeneratedColumns
           ? ", publish_generated_columns = stored"
           : "");

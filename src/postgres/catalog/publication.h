@@ -28,10 +28,15 @@ boost::asio::awaitable<absl::StatusOr<PublicationRights>> FindPublicationRights(
 std::string PublicationList(Connection& connection,
                             std::string_view publication);
 
-// CREATE PUBLICATION for these tables (may be empty, for messages only):
-// inserts only, so that housekeeping on the outbox is not sent, and partitions
-// under the name of their root. `server_version`: 0: not known; from 18 on,
-// with generated columns, because earlier servers do not know of it.
+// What a publication of these tables has to publish: inserts; with
+// TableOptions::debezium also updates, for Debezium takes the UPDATE of a
+// primary key for an event.
+std::string PublishedOperations(std::span<const TableOptions> tables);
+
+// CREATE PUBLICATION for these tables (may be empty, for messages only): only
+// those operations, so that housekeeping on the outbox is not sent, and
+// partitions under the name of their root. `server_version`: 0: not known; from
+// 18 on, with generated columns, because earlier servers do not know of it.
 std::string CreatePublicationSql(std::string_view publication,
                                  std::span<const TableOptions> tables,
                                  int server_version);

@@ -78,10 +78,19 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
   const std::string name = QuoteName(options_.publication);
   const std::string with_inserts = rows.Text(0, 2);
   const bool is_shared = rows.Bool(0, 3);
+  const std::string needed = PublishedOperations(outbox_.tables);
+  const bool lacks_updates = needed.ends_with("update") &&
+                             with_inserts.find("update") == std::string::npos;
   if (!rows.Bool(0, 0)) {
     Add(Severity::kError, FindingId("publication_without_inserts"), subject,
         "does not publish inserts",
         fmt::format("ALTER PUBLICATION {} SET (publish = '{}');", name,
+                    with_inserts));
+  } else if (lacks_updates) {
+    Add(Severity::kWarning, FindingId("publication_without_updates"), subject,
+        "does not publish updates: the UPDATE of a primary key, which Debezium "
+        "sends as an event, is not seen, and records.on_update has no effect",
+        fmt::format("ALTER PUBLICATION {} SET (publish = '{}, update');", name,
                     with_inserts));
   } else if (is_shared) {
     Add(Severity::kNote, FindingId("publication_shared"), subject,
@@ -91,13 +100,13 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
                     "one of walpost's own: {}",
                     CreatePublicationSql(OwnPublication(), outbox_.tables,
                                          connection_.server_version())));
-  } else if (with_inserts != "insert") {
+  } else if (with_inserts != needed) {
     Add(Severity::kNote, FindingId("publication_not_inserts_only"), subject,
         "publishes more than inserts, which is expensive for the server and "
         "not needed",
         fmt::format("if no other program reads it: ALTER PUBLICATION {} SET "
-                    "(publish = 'insert');",
-                    name));
+                    "(publish = '{}');",
+                    name, needed));
   } else {
     Add(Severity::kOk, FindingId("publication_ok"), subject,
         "publishes inserts");

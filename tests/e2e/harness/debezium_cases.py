@@ -42,7 +42,7 @@ class Outcome:
     headers: list = dataclasses.field(default_factory=list)
     why: str = ""  # it fails
     key_schema: str = ""
-    value_schema: str = ""
+    value_schema: typing.Optional[str] = ""  # None: not known
     header_schemas: list = dataclasses.field(default_factory=list)
 
 

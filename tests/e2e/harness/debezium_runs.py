@@ -32,7 +32,7 @@ class Run:
     value_converter: str
     prefix: str
     slot: str
-    walpost: typing.Any = None
+    walpost: typing.Any = dataclasses.field(default=None, repr=False)
     exit_code: typing.Optional[int] = None  # of one that ended by itself
     state: str = ""
     stopped: str = ""  # reason code
@@ -40,7 +40,7 @@ class Run:
     stopped_id: str = ""
     set_aside: int = 0
     confirmed: int = 0
-    records: list = dataclasses.field(default_factory=list)
+    records: list = dataclasses.field(default_factory=list, repr=False)
 
     @property
     def name(self):
@@ -60,7 +60,8 @@ class GroupRuns:
         self._goal = 0
         database.execute("create schema if not exists ob")
         database.execute(group.ddl)
-        database.execute("create publication walpost for all tables")
+        database.execute("create publication walpost for all tables with "
+                         "(publish_via_partition_root = true)")
 
     def add(self, number, key_converter, value_converter, on_error="skip"):
         place = len(self.runs)
@@ -129,18 +130,21 @@ class GroupRuns:
     def _has_ended(self, run):
         if not run.walpost.running():
             run.exit_code = run.walpost.wait_exit()
-            run.reason = run.walpost.log()
+            run.reason = run.walpost.log()[-400:]
             return True
         if (self.database.confirmed_lsn(run.slot) or 0) >= self._goal:
             run.state = "done"
             return True
         code, text = run.walpost.get("/status")
         status = json.loads(text) if code == 200 else {}
-        if status.get("stopped_reason_code") or status.get("state") == "stuck":
+        # It is stuck for a moment while it reads the catalog again.
+        is_stuck = (status.get("state") == "stuck"
+                    and status["in_state_seconds"] > 5)
+        if status.get("stopped_reason_code") or is_stuck:
             run.state = "stuck"
             run.stopped = status.get("stopped_reason_code") or ""
             run.stopped_id = status.get("stopped_event_id") or ""
-            run.reason = text
+            run.reason = status["reason"]
             return True
         return False
 
