@@ -260,7 +260,8 @@ int RunShadow(const ShadowArguments& arguments) {
   if (!config.ok()) return Fail(config.status(), kExitUsage);
   absl::Status usable = RequireBothEnds(*config);
   if (usable.ok()) {
-    usable = RequireWalSource(*config, "shadow", "use walpost verify");
+    usable = RequireWalSource(*config, "shadow",
+                              "walpost verify -c FILE compares what was sent");
   }
   if (!usable.ok()) return Fail(usable, kExitUsage);
   const auto duration = ParseDuration(arguments.duration);
