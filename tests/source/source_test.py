@@ -40,6 +40,8 @@ LAYERS["admin"] = LAYERS["health"] | {"health", "log"}
 LAYERS["verify"] = {"base", "outbox", "pgoutput", "debezium"}
 LAYERS["polling"] = LAYERS["postgres"] | {"postgres"}
 LAYERS["retention"] = LAYERS["polling"] | {"polling"}
+# import makes a configuration of another tool's; it loads none.
+LAYERS["import"] = LAYERS["outbox"] | {"outbox"}
 LAYERS["config"] = {*LAYERS}  # but only headers of options, see below
 LAYERS["app"] = {*LAYERS}
 LAYERS["cli"] = {*LAYERS}
