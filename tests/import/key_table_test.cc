@@ -6,8 +6,10 @@
 #include <span>
 #include <sstream>
 #include <string>
+#include <vector>
 
-#include "absl/strings/str_replace.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "fmt/format.h"
 #include "import/key_rules.h"
 
@@ -17,9 +19,10 @@ namespace {
 std::string TableOf(std::span<const KeyRule> rules) {
   std::string table = "| Key | Becomes | Why, or what to do |\n|---|---|---|\n";
   for (const KeyRule& rule : rules) {
-    const std::string harmless = absl::StrReplaceAll(
-        absl::string_view(rule.harmless.data(), rule.harmless.size()),
-        {{"|", "`, `"}});
+    const std::vector<std::string> values = absl::StrSplit(
+        absl::string_view(rule.harmless.data(), rule.harmless.size()), '|',
+        absl::SkipEmpty());
+    const std::string harmless = absl::StrJoin(values, "`, `");
     const std::string unless =
         harmless.empty() ? "" : fmt::format(" (unless `{}`)", harmless);
     switch (rule.treatment) {
