@@ -116,8 +116,7 @@ constexpr KeyRule kConnectorRules[] = {
     {"topic.delimiter", kRefused, "names of schemas would be others", "."},
     {"topic.naming.strategy", kRefused,
      "names of schemas and of the heartbeat topic would be others",
-     "io.debezium.schema.SchemaTopicNamingStrategy|"
-     "io.debezium.schema.DefaultTopicNamingStrategy"},
+     "io.debezium.schema.SchemaTopicNamingStrategy"},
     {"topic.cache.size", kNotNeeded, "nothing is cached by topic"},
     {"topic.transaction", kNotNeeded, "there is no transaction topic"},
     {"sourceinfo.struct.maker", kNotNeeded, "the router leaves out the source"},

@@ -18,14 +18,14 @@ constexpr int kMaxPatternDepth = 50;
 constexpr int kMaxRepetitions = 1000;  // RE2's own
 
 // (?i), (?s), (?d)
-struct Flags {
+struct PatternFlags {
   bool ignore_case = false;
   bool dot_all = false;
   bool unix_lines = false;
 };
 
 // A part of the pattern.
-struct Part {
+struct PatternPart {
   std::string text;  // to which a quantifier can be added
   bool can_be_empty = false;
   bool is_anchor = false;
@@ -41,7 +41,7 @@ class JavaPatternParser {
   }
 
   absl::StatusOr<TranslatedPattern> Parse() {
-    WALPOST_ASSIGN_OR_RETURN(Part all, ParseAlternatives(0));
+    WALPOST_ASSIGN_OR_RETURN(PatternPart all, ParseAlternatives(0));
     if (cursor_.Peek() != JavaPatternCursor::kEnd)
       return cursor_.Error("a ')' without its '('");
     translated_.re2 = std::move(all.text);
@@ -49,14 +49,14 @@ class JavaPatternParser {
   }
 
  private:
-  absl::StatusOr<Part> ParseAlternatives(int depth) {
+  absl::StatusOr<PatternPart> ParseAlternatives(int depth) {
     if (depth > kMaxPatternDepth) {
       return cursor_.Error(fmt::format("more than {} groups within each other",
                                        kMaxPatternDepth));
     }
-    Part all;
+    PatternPart all;
     for (bool is_first = true;; is_first = false) {
-      WALPOST_ASSIGN_OR_RETURN(Part one, ParseSequence(depth));
+      WALPOST_ASSIGN_OR_RETURN(PatternPart one, ParseSequence(depth));
       if (!is_first) all.text += '|';
       all.text += one.text;
       all.can_be_empty |= one.can_be_empty;
@@ -66,8 +66,8 @@ class JavaPatternParser {
     }
   }
 
-  absl::StatusOr<Part> ParseSequence(int depth) {
-    Part sequence;
+  absl::StatusOr<PatternPart> ParseSequence(int depth) {
+    PatternPart sequence;
     sequence.can_be_empty = true;
     for (;;) {
       if (quoted_ && cursor_.Take(U"\\E")) {
@@ -83,7 +83,7 @@ class JavaPatternParser {
           (!quoted_ && (c == '|' || c == ')'))) {
         return sequence;
       }
-      WALPOST_ASSIGN_OR_RETURN(Part atom, ParseAtom(depth));
+      WALPOST_ASSIGN_OR_RETURN(PatternPart atom, ParseAtom(depth));
       // The quantifier of the last quoted character is behind the \E.
       if (quoted_ && cursor_.Take(U"\\E")) quoted_ = false;
       if (!quoted_) WALPOST_RETURN_IF_ERROR(ParseQuantifier(atom));
@@ -94,7 +94,7 @@ class JavaPatternParser {
     }
   }
 
-  absl::StatusOr<Part> ParseAtom(int depth) {
+  absl::StatusOr<PatternPart> ParseAtom(int depth) {
     const char32_t c = cursor_.Peek();
     if (quoted_) {
       cursor_.Skip();
@@ -131,22 +131,22 @@ class JavaPatternParser {
     }
   }
 
-  static Part Anchor(std::string text) {
+  static PatternPart Anchor(std::string text) {
     return {std::move(text), true, true, false, false};
   }
 
-  Part EndAnchor() {
+  PatternPart EndAnchor() {
     translated_.has_end_anchor = true;
     return Anchor("\\z");
   }
 
-  Part Dot() const {
+  PatternPart Dot() const {
     if (flags_.dot_all) return {"(?s:.)"};
     if (flags_.unix_lines) return {"[^\\n]"};
     return {"[^\\n\\r\\x{85}\\x{2028}\\x{2029}]"};
   }
 
-  Part Literal(char32_t c) const {
+  PatternPart Literal(char32_t c) const {
     if (flags_.ignore_case && IsAsciiLetter(c)) {
       return {"[" + JavaCharacterText(c, true) + "]"};
     }
@@ -156,7 +156,7 @@ class JavaPatternParser {
     return {JavaCharacterText(c, false)};
   }
 
-  absl::Status ParseQuantifier(Part& atom) {
+  absl::Status ParseQuantifier(PatternPart& atom) {
     const char32_t c = cursor_.Peek();
     int most = -1;  // without a limit
     int least = 0;
@@ -231,8 +231,8 @@ class JavaPatternParser {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Part> ParseGroup(int depth) {
-    const Flags before = flags_;
+  absl::StatusOr<PatternPart> ParseGroup(int depth) {
+    const PatternFlags before = flags_;
     cursor_.Skip();
     bool is_captured = false;
     if (!cursor_.Take(U"?")) {
@@ -252,12 +252,12 @@ class JavaPatternParser {
     } else {
       WALPOST_RETURN_IF_ERROR(ParseFlags());
       // (?i) is for the rest of the group that it is in.
-      if (cursor_.Take(U")")) return Part{"", true, true};
+      if (cursor_.Take(U")")) return PatternPart{"", true, true};
       if (!cursor_.Take(U":"))
         return cursor_.Error("a '(?' without its ':' or ')'");
     }
     if (is_captured) ++translated_.groups;
-    WALPOST_ASSIGN_OR_RETURN(Part inner, ParseAlternatives(depth + 1));
+    WALPOST_ASSIGN_OR_RETURN(PatternPart inner, ParseAlternatives(depth + 1));
     if (!cursor_.Take(U")")) return cursor_.Error("a '(' without its ')'");
     flags_ = before;
     inner.text = (is_captured ? "(" : "(?:") + inner.text + ")";
@@ -314,12 +314,12 @@ class JavaPatternParser {
     }
   }
 
-  absl::StatusOr<Part> ParseEscape() {
+  absl::StatusOr<PatternPart> ParseEscape() {
     std::string text;
     WALPOST_ASSIGN_OR_RETURN(
         const bool is_class,
         ReadJavaClassEscape(cursor_, flags_.ignore_case, text));
-    if (is_class) return Part{"[" + text + "]"};
+    if (is_class) return PatternPart{"[" + text + "]"};
     switch (cursor_.Peek(1)) {
       case 'A':
         cursor_.Skip(2);
@@ -354,10 +354,10 @@ class JavaPatternParser {
     return Literal(c);
   }
 
-  absl::StatusOr<Part> ParseClass() {
+  absl::StatusOr<PatternPart> ParseClass() {
     WALPOST_ASSIGN_OR_RETURN(std::string text,
                              ReadJavaClass(cursor_, flags_.ignore_case));
-    return Part{std::move(text)};
+    return PatternPart{std::move(text)};
   }
 
   static constexpr char kWriteOut[] =
@@ -365,7 +365,7 @@ class JavaPatternParser {
 
   JavaPatternCursor cursor_;
   bool quoted_ = false;  // between \Q and \E
-  Flags flags_;
+  PatternFlags flags_;
   TranslatedPattern translated_;
 };
 

@@ -58,7 +58,7 @@ SUBFOLDERS = {
     "cli": ("shared", "check", "init", "recovery", "events"),
 }
 
-PURE = ("base", "pgoutput", "debezium", "outbox", "dead_letters", "delivery", "parking",
+PURE = ("base", "pgoutput", "debezium", "outbox", "import", "dead_letters", "delivery", "parking",
         "checkpoint", "backfill", "health", "session")
 NOT_PURE = re.compile(
     r"<(boost/|libpq|librdkafka|thread>|mutex>|atomic>|future>|unistd|sys/|"
