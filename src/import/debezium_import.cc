@@ -294,6 +294,25 @@ void ImportClients(ImportContext& context) {
   }
 }
 
+// Settings that are about names of schemas alone, which only a value with its
+// schema has.
+void ReportSchemaNames(ImportContext& context) {
+  const auto& records = context.config.records;
+  const auto converter = std::ranges::find(
+      records, "value_converter", &std::pair<std::string, std::string>::first);
+  if (converter == records.end() ||
+      converter->second.ends_with("json_schemas")) {
+    return;
+  }
+  for (const char* name : {"schema.name.adjustment.mode", "topic.delimiter",
+                           "topic.naming.strategy"}) {
+    if (const Setting* setting = context.settings.Take(name)) {
+      context.report.NotNeeded(setting->key,
+                               "values are written without their schemas");
+    }
+  }
+}
+
 // Settings of the worker that the connector overrides, or that are about the
 // worker itself.
 void ReportWorker(ImportContext& context) {
@@ -349,6 +368,7 @@ absl::StatusOr<ImportResult> ImportConnector(ConnectorFile file,
                           "variable KAFKA_BROKERS, or give --brokers or "
                           "--worker");
   }
+  ReportSchemaNames(context);
   ReportWorker(context);
   // What the predicates have besides.
   context.settings.Take("predicates");

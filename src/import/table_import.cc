@@ -149,6 +149,26 @@ void CheckColumnFilters(ImportContext& context) {
   }
 }
 
+// With field.name.adjustment.mode, names that Avro does not allow are changed.
+void CheckColumnNames(ImportContext& context) {
+  const bool are_plain =
+      std::ranges::all_of(UsedColumns(context), [](const std::string& column) {
+        return !column.empty() &&
+               !absl::ascii_isdigit(static_cast<unsigned char>(column[0])) &&
+               std::ranges::all_of(column, [](unsigned char c) {
+                 return absl::ascii_isalnum(c) || c == '_';
+               });
+      });
+  if (!are_plain) return;
+  for (const char* name :
+       {"field.name.adjustment.mode", "sanitize.field.names"}) {
+    if (const Setting* setting = context.settings.Take(name)) {
+      context.report.NotNeeded(setting->key,
+                               "no column has a name that it would change");
+    }
+  }
+}
+
 }  // namespace
 
 void ImportTables(ImportContext& context,
@@ -170,6 +190,7 @@ void ImportTables(ImportContext& context,
   }
   CheckOtherLists(context);
   CheckColumnFilters(context);
+  CheckColumnNames(context);
 }
 
 }  // namespace walpost

@@ -168,10 +168,12 @@ TEST(DebeziumImportTest, SaysOfEachSettingWhatBecomesOfIt) {
       {"tombstones.on.delete", "true", Kind::kNotNeeded, "tombstones"},
       {"converters", "isbn", Kind::kRefused, "Java"},
       {"money.fraction.digits", "3", Kind::kRefused, "two digits"},
-      {"schema.name.adjustment.mode", "avro", Kind::kRefused, "schemas"},
-      {"field.name.adjustment.mode", "avro", Kind::kRefused, "members"},
-      {"topic.delimiter", "_", Kind::kRefused, "schemas"},
-      {"topic.naming.strategy", "a.B", Kind::kRefused, "schemas"},
+      {"schema.name.adjustment.mode", "avro", Kind::kNotNeeded,
+       "without their schemas"},
+      {"field.name.adjustment.mode", "avro", Kind::kNotNeeded, "no column"},
+      {"topic.delimiter", "_", Kind::kNotNeeded, "without their schemas"},
+      {"topic.naming.strategy", "a.B", Kind::kNotNeeded,
+       "without their schemas"},
       {"flush.lsn.source", "false", Kind::kRefused, "confirms"},
       {"lsn.flush.mode", "manual", Kind::kRefused, "confirms"},
       {"event.processing.failure.handling.mode", "skip", Kind::kOpen,
@@ -279,6 +281,22 @@ TEST(DebeziumImportTest, SaysOfEachSettingOfTheRouterWhatBecomesOfIt) {
     }
     EXPECT_TRUE(is_found) << result.yaml;
   }
+}
+
+TEST(DebeziumImportTest, RefusesNamesThatConsumersWouldSee) {
+  const Changes with_schemas = {
+      {"value.converter", "org.apache.kafka.connect.json.JsonConverter"}};
+  for (const auto& [name, value] :
+       Changes{{"schema.name.adjustment.mode", "avro"},
+               {"topic.delimiter", "_"},
+               {"topic.naming.strategy", "a.B"}}) {
+    Changes changes = with_schemas;
+    changes.emplace_back(name, value);
+    EXPECT_TRUE(ImportWith(changes).report.has(Kind::kRefused)) << name;
+  }
+  EXPECT_TRUE(ImportWith({{"field.name.adjustment.mode", "avro"},
+                          {"transforms.outbox.table.field.event.id", "a-b"}})
+                  .report.has(Kind::kRefused));
 }
 
 // Each key of a rule that is refused or open says why.
