@@ -48,4 +48,8 @@ std::optional<std::string> ImportContext::Choice(
   return std::nullopt;
 }
 
+void ImportContext::SetRecords(std::string_view key, std::string_view value) {
+  config.records.emplace_back(key, value);
+}
+
 }  // namespace walpost

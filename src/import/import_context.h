@@ -76,9 +76,7 @@ class ImportContext {
       const std::string& name,
       const std::vector<std::pair<std::string_view, std::string_view>>& names);
 
-  void SetRecords(std::string key, std::string value) {
-    config.records.emplace_back(std::move(key), std::move(value));
-  }
+  void SetRecords(std::string_view key, std::string_view value);
 
   const bool is_server;
   Settings settings;

@@ -14,7 +14,7 @@ std::string VariableName(std::string_view key) {
   }
   if (name.empty() ||
       absl::ascii_isdigit(static_cast<unsigned char>(name[0]))) {
-    name.insert(0, "V");
+    return fmt::format("V{}", name);
   }
   return name;
 }
