@@ -179,7 +179,7 @@ COMMAND_LINE = [
                 "transforms.outbox.route.topic.regex": "(?!x).*"})}),
     Mistake("a connector without a converter", "import-debezium $folder/c.json",
             FOUND, ("key.converter: it is missing", "--worker FILE",
-                    "password=${env:POSTGRES_PASSWORD}"),
+                    "password=$${env:POSTGRES_PASSWORD}"),
             config=None, files={"c.json": _connector(**{
                 "key.converter": None, "database.password": "s3cr3t"})}),
     Mistake("a key store of Java", "import-debezium $folder/c.json", FOUND,
