@@ -60,8 +60,12 @@ class GroupRuns:
         self._goal = 0
         database.execute("create schema if not exists ob")
         database.execute(group.ddl)
-        database.execute("create publication walpost for all tables with "
-                         "(publish_via_partition_root = true)")
+        self._tables = ["ob.outbox"]
+        if "outbox2" in group.ddl:
+            self._tables.append("ob.outbox2")
+        database.execute(
+            f"create publication walpost for table {', '.join(self._tables)} "
+            "with (publish_via_partition_root = true)")
 
     def add(self, number, key_converter, value_converter, on_error="skip"):
         place = len(self.runs)
@@ -78,9 +82,7 @@ class GroupRuns:
         group = self.group
         made = sections(
             group.connector, group.settings[run.number], run.key_converter,
-            run.value_converter, run.prefix,
-            ("ob.outbox", "ob.outbox2") if "outbox2" in group.ddl
-            else ("ob.outbox",))
+            run.value_converter, run.prefix, self._tables)
         made["postgres"] = {"slot": run.slot, "create": False}
         if on_error:
             made["on_error"] = dict.fromkeys(SKIPPED_CLASSES, on_error)
