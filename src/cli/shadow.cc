@@ -45,6 +45,7 @@ constexpr char kRunId[] = "__debezium.context.runId";
 constexpr size_t kMaxPending = 100'000;
 constexpr milliseconds kLookInterval{100};
 constexpr std::chrono::seconds kNewTopicsInterval{5};
+constexpr std::chrono::seconds kAnswerLimit{10};
 
 struct ShadowArguments {
   ConfigArguments config;
@@ -77,7 +78,7 @@ class Shadow {
   // has it, at most for `grace`.
   asio::awaitable<absl::Status> Run(milliseconds duration, milliseconds grace) {
     // Before the slot: so Kafka has every event of it behind these ends.
-    WALPOST_CO_RETURN_IF_ERROR(FromKafka(kafka_->Follow(prefixes_)));
+    WALPOST_CO_RETURN_IF_ERROR(co_await Follow());
     WALPOST_CO_RETURN_IF_ERROR(co_await stream_.Start());
     asio::co_spawn(co_await asio::this_coro::executor, Stream(),
                    asio::detached);
@@ -109,6 +110,18 @@ class Shadow {
             config.outbox.debezium->runtime == debezium::Runtime::kConnect);
   }
 
+  // The leader of a topic that was just made may not know it yet.
+  asio::awaitable<absl::Status> Follow() {
+    const MonotonicTime limit = Clock::now() + kAnswerLimit;
+    absl::Status status = kafka_->Follow(prefixes_);
+    while (absl::IsUnavailable(status) && Clock::now() < limit) {
+      timer_.expires_after(kLookInterval);
+      co_await timer_.async_wait(kAsTuple);
+      status = kafka_->Follow(prefixes_);
+    }
+    co_return FromKafka(std::move(status));
+  }
+
   asio::awaitable<void> Stream() {
     streamed_ = co_await stream_.Run();
     has_streamed_ = true;
@@ -125,7 +138,7 @@ class Shadow {
       if (until_complete && has_streamed_ && comparison_.pending() == 0) break;
       if (has_streamed_ && !streamed_.ok()) co_return streamed_;
       if (Clock::now() >= next_topics) {
-        WALPOST_CO_RETURN_IF_ERROR(FromKafka(kafka_->Follow(prefixes_)));
+        WALPOST_CO_RETURN_IF_ERROR(co_await Follow());
         next_topics = Clock::now() + kNewTopicsInterval;
       }
       timer_.expires_after(kLookInterval);
@@ -247,7 +260,8 @@ int RunShadow(const ShadowArguments& arguments) {
   if (!config.ok()) return Fail(config.status(), kExitUsage);
   absl::Status usable = RequireBothEnds(*config);
   if (usable.ok()) {
-    usable = RequireWalSource(*config, "shadow", "use walpost verify");
+    usable = RequireWalSource(*config, "shadow",
+                              "walpost verify -c FILE compares what was sent");
   }
   if (!usable.ok()) return Fail(usable, kExitUsage);
   const auto duration = ParseDuration(arguments.duration);

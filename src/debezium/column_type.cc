@@ -1,15 +1,10 @@
 #include "debezium/column_type.h"
 
-#include <algorithm>
-#include <charconv>
 #include <limits>
 #include <string>
 #include <utility>
 
-#include "debezium/java_time.h"
-#include "debezium/postgres_time.h"
 #include "debezium/type_oids.h"
-#include "fmt/format.h"
 
 // The schemas; the values are read in column_value.cc.
 namespace walpost::debezium {
@@ -126,66 +121,8 @@ bool ColumnType::MapArray(const Column& column, uint32_t element_oid) {
 
 bool ColumnType::MapBuiltIn(const Column& column) {
   const int32_t modifier = column.type_modifier;
+  if (MapText(column.type_oid) || MapNumber(column.type_oid)) return true;
   switch (column.type_oid) {
-    case pgoutput::kBoolOid:
-      Set(Kind::kBoolean, PlainSchema(Type::kBoolean));
-      zero_ = "f";
-      return true;
-    case pgoutput::kInt2Oid:
-      Set(Kind::kInt16, PlainSchema(Type::kInt16));
-      zero_ = "0";
-      return true;
-    case pgoutput::kInt4Oid:
-      Set(Kind::kInt32, PlainSchema(Type::kInt32));
-      zero_ = "0";
-      return true;
-    case pgoutput::kInt8Oid:
-    case kOidOid:
-      Set(Kind::kInt64, PlainSchema(Type::kInt64));
-      zero_ = "0";
-      return true;
-    case kFloat4Oid:
-      Set(Kind::kFloat32, PlainSchema(Type::kFloat32));
-      zero_ = "0";
-      return true;
-    case kFloat8Oid:
-      Set(Kind::kFloat64, PlainSchema(Type::kFloat64));
-      zero_ = "0";
-      return true;
-    case pgoutput::kTextOid:
-    case pgoutput::kVarcharOid:
-    case pgoutput::kBpcharOid:
-    case kCharOid:
-    case kInetOid:
-    case kCidrOid:
-    case kMacaddrOid:
-    case kMacaddr8Oid:
-    case kInt4rangeOid:
-    case kInt8rangeOid:
-    case kNumrangeOid:
-    case kTsrangeOid:
-    case kTstzrangeOid:
-    case kDaterangeOid:
-      Set(Kind::kText, PlainSchema(Type::kString));
-      return true;
-    case pgoutput::kNameOid:
-      Set(options_.unknown_types ? Kind::kText : Kind::kName,
-          PlainSchema(Type::kString));
-      return true;
-    case pgoutput::kUuidOid:
-      Set(Kind::kText, LogicalSchema(Type::kString, "io.debezium.data.Uuid"));
-      return true;
-    case pgoutput::kJsonOid:
-    case pgoutput::kJsonbOid:
-      Set(Kind::kText, LogicalSchema(Type::kString, "io.debezium.data.Json"));
-      return true;
-    case kXmlOid:
-      Set(Kind::kText, LogicalSchema(Type::kString, "io.debezium.data.Xml"));
-      return true;
-    case kTsvectorOid:
-      Set(Kind::kText,
-          LogicalSchema(Type::kString, "io.debezium.data.Tsvector"));
-      return true;
     case pgoutput::kByteaOid:
       Set(Kind::kBytes, BinarySchema());
       zero_ = "\\x";
@@ -212,6 +149,79 @@ bool ColumnType::MapBuiltIn(const Column& column) {
       return true;
     default:
       return MapUnknown();
+  }
+}
+
+// A type whose text is its value.
+bool ColumnType::MapText(uint32_t type_oid) {
+  std::string_view name;
+  switch (type_oid) {
+    case pgoutput::kTextOid:
+    case pgoutput::kVarcharOid:
+    case pgoutput::kBpcharOid:
+    case kCharOid:
+    case kInetOid:
+    case kCidrOid:
+    case kMacaddrOid:
+    case kMacaddr8Oid:
+    case kInt4rangeOid:
+    case kInt8rangeOid:
+    case kNumrangeOid:
+    case kTsrangeOid:
+    case kTstzrangeOid:
+    case kDaterangeOid:
+    case pgoutput::kNameOid:
+      break;
+    case pgoutput::kUuidOid:
+      name = "io.debezium.data.Uuid";
+      break;
+    case pgoutput::kJsonOid:
+    case pgoutput::kJsonbOid:
+      name = "io.debezium.data.Json";
+      break;
+    case kXmlOid:
+      name = "io.debezium.data.Xml";
+      break;
+    case kTsvectorOid:
+      name = "io.debezium.data.Tsvector";
+      break;
+    default:
+      return false;
+  }
+  const bool is_left_out =
+      type_oid == pgoutput::kNameOid && !options_.unknown_types;
+  Set(is_left_out ? Kind::kName : Kind::kText,
+      name.empty() ? PlainSchema(Type::kString)
+                   : LogicalSchema(Type::kString, name));
+  return true;
+}
+
+bool ColumnType::MapNumber(uint32_t type_oid) {
+  zero_ = "0";
+  switch (type_oid) {
+    case pgoutput::kBoolOid:
+      Set(Kind::kBoolean, PlainSchema(Type::kBoolean));
+      zero_ = "f";
+      return true;
+    case pgoutput::kInt2Oid:
+      Set(Kind::kInt16, PlainSchema(Type::kInt16));
+      return true;
+    case pgoutput::kInt4Oid:
+      Set(Kind::kInt32, PlainSchema(Type::kInt32));
+      return true;
+    case pgoutput::kInt8Oid:
+    case kOidOid:
+      Set(Kind::kInt64, PlainSchema(Type::kInt64));
+      return true;
+    case kFloat4Oid:
+      Set(Kind::kFloat32, PlainSchema(Type::kFloat32));
+      return true;
+    case kFloat8Oid:
+      Set(Kind::kFloat64, PlainSchema(Type::kFloat64));
+      return true;
+    default:
+      zero_ = "";
+      return false;
   }
 }
 

@@ -63,6 +63,8 @@ class ColumnType {
   bool MapType(const Column& column);
   bool MapNamed(const Column& column);
   bool MapBuiltIn(const Column& column);
+  bool MapText(uint32_t type_oid);
+  bool MapNumber(uint32_t type_oid);
   bool MapArray(const Column& column, uint32_t element_oid);
   void MapNumeric(int32_t modifier);
   void MapBits(uint32_t type_oid, int32_t modifier);

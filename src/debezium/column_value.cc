@@ -23,9 +23,9 @@ constexpr int64_t kMicrosPerDay = 86'400'000'000;
 constexpr int64_t kMillisPerDay = 86'400'000;
 // A month has a twelfth of these.
 constexpr double kDaysPerYear = 365.25;
-// The days of an infinite date: beyond 32 bits by one, as Java's cast has it.
-constexpr int64_t kInfinityDays = std::numeric_limits<int32_t>::max();
-constexpr int64_t kMinusInfinityDays = std::numeric_limits<int32_t>::min();
+// The days of an infinite date: -5877611-06-21 and the day after it.
+constexpr int64_t kInfinityDays = -2'147'472'692;
+constexpr int64_t kMinusInfinityDays = -2'147'472'691;
 
 absl::Status NotA(std::string_view type, std::string_view text) {
   return absl::InvalidArgumentError(
@@ -318,14 +318,9 @@ absl::Status ColumnType::ReadDate(std::string_view text, TextArena& arena,
                                   Value& value) const {
   const Infinity infinity = InfinityOf(text);
   const bool is_iso = options_.time_precision == TimePrecision::kIsoString;
-  std::optional<int64_t> days;
-  if (infinity == Infinity::kNone) {
-    days = ParseDate(text);
-  } else if (infinity == Infinity::kNegative) {
-    days = kMinusInfinityDays;
-  } else {
-    days = is_iso ? kMinusInfinityDays - 1 : kInfinityDays;
-  }
+  std::optional<int64_t> days = ParseDate(text);
+  if (infinity == Infinity::kPositive) days = kInfinityDays;
+  if (infinity == Infinity::kNegative) days = kMinusInfinityDays;
   if (!days) return NotA("date", text);
   if (is_iso) {
     std::string iso;

@@ -317,7 +317,7 @@ EventRouter::EnvelopeSchema EventRouter::MakeEnvelopeSchema(
 const EventRouter::EnvelopeSchema& EventRouter::EnvelopeSchemaOf(
     const OutboxEvent& event, const Payload& payload,
     std::optional<int32_t> version) {
-  if (payload.schema != event.payload->schema) {
+  if (!event.has_fixed_schemas || payload.schema != event.payload->schema) {
     expanded_schema_ = MakeEnvelopeSchema(event, payload, version, false);
     return expanded_schema_;
   }

@@ -46,6 +46,8 @@ struct OutboxEvent {
   // Name of the envelope's schema before and after the value of the route.
   std::string_view schema_prefix;
   std::string_view schema_suffix;
+  // The fields of every event have the schemas of this one: a table's rows.
+  bool has_fixed_schemas = false;
 };
 
 class EventRouter {
@@ -123,7 +125,7 @@ class EventRouter {
   std::vector<std::string> header_buffers_;  // one per header of the record
   std::vector<Encoded::Header> headers_;
   Value envelope_;
-  // By name and version, for payloads that are not expanded.
+  // By name and version, for rows whose payload is not expanded.
   absl::flat_hash_map<std::string, EnvelopeSchema> envelope_schemas_;
   EnvelopeSchema expanded_schema_;  // of the current event
 };

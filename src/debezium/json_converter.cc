@@ -12,7 +12,7 @@
 namespace walpost::debezium {
 namespace {
 
-constexpr int64_t kMillisPerDay = 86'400'000;
+constexpr int64_t kMillisOfDate = 86'400'000;
 
 std::string_view JsonTypeName(Schema::Type type) {
   switch (type) {
@@ -87,7 +87,7 @@ absl::Status InvalidType(const Schema& schema) {
 
 // The number behind a date of Kafka Connect.
 int64_t NumberOf(std::string_view logical_name, const JavaDate& date) {
-  return logical_name == kConnectDateName ? date.millis / kMillisPerDay
+  return logical_name == kConnectDateName ? date.millis / kMillisOfDate
                                           : date.millis;
 }
 

@@ -81,6 +81,7 @@ class RowEncoder::Impl {
     }
     event_.schema_prefix = schema_prefix_;
     event_.schema_suffix = ".Value";
+    event_.has_fixed_schemas = true;
     return absl::OkStatus();
   }
 

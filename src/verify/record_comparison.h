@@ -32,12 +32,12 @@ namespace walpost {
 // All that a consumer sees of a record.
 struct ComparedRecord {
   std::string topic;
-  // Of an expected one; nullopt: not known.
+  // nullopt: not known, of an expected record.
   std::optional<int32_t> partition;
   std::optional<std::string> key;
   std::optional<std::string> value;
   std::vector<std::pair<std::string, std::optional<std::string>>> headers;
-  // In milliseconds. Of an expected one; nullopt: that of its sending.
+  // In milliseconds; nullopt: that of its sending, of an expected record.
   std::optional<int64_t> timestamp;
 
   // The first header `id`; nullptr: none.

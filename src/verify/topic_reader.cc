@@ -350,9 +350,6 @@ absl::Status TopicReader::Follow(const std::set<std::string>& prefixes) {
                                       partition.partition)
         ->offset = 0;
   }
-  for (int i = 0; i < added->cnt; ++i) {
-    ++followed_[added->elems[i].topic];
-  }
   if (!is_following_) {
     WALPOST_ASSIGN_OR_RETURN(const Offsets ends,
                              ListOffsets(*added, RD_KAFKA_OFFSET_SPEC_LATEST));
@@ -362,6 +359,7 @@ absl::Status TopicReader::Follow(const std::set<std::string>& prefixes) {
     }
   }
   is_following_ = true;
+  for (int i = 0; i < added->cnt; ++i) ++followed_[added->elems[i].topic];
   if (added->cnt == 0) return absl::OkStatus();
   const std::unique_ptr<rd_kafka_error_t, decltype(&rd_kafka_error_destroy)>
       error(rd_kafka_incremental_assign(client_.get(), added.get()),

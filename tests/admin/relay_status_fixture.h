@@ -53,7 +53,7 @@ inline RelayStatus SomeStatus() {
                      .transactions = 51,
                      .rewinds = 5,
                      .dead_letters = {0, 15},
-                     .skipped = {16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 15},
+                     .skipped = {16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 15},
                      .parked = {0, 0, 0, 0, 17},
                      .parked_behind = 18};
   status.parking = {3,          41, 4,   std::chrono::minutes(12),

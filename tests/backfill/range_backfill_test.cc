@@ -150,7 +150,8 @@ TEST_F(RangeBackfillTest, AnEventThatCannotBeDeliveredIsNamed) {
   EXPECT_EQ(OfferEvent(0x110, "an order"), Offer::kBackpressure);
   EXPECT_TRUE(absl::IsFailedPrecondition(range_.Health()));
   EXPECT_THAT(range_.Health().message(),
-              HasSubstr("event 272 of the commit at 0/110 cannot be"));
+              HasSubstr("event 272 of the commit at 0/110 of table "
+                        "public.outbox cannot be"));
   EXPECT_EQ(range_.resume(), kFrom);
 }
 

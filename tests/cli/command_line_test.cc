@@ -196,7 +196,7 @@ TEST_F(CommandLineTest, TheFirstWordIsAVerb) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{},
        "walpost: which verb? One of run, check, init, status, tail, "
-       "verify, replay, recover, pause, resume, skip, dead-letter, "
+       "shadow, verify, replay, recover, pause, resume, skip, dead-letter, "
        "dead-letters, parked, prune, config, wait, version, man, completion; "
        "see "
        "walpost --help\n"},

@@ -24,6 +24,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,7 +33,7 @@
 #include "debezium/row_encoder.h"
 #include "gtest/gtest.h"
 
-namespace walpost::debezium::testing {
+namespace walpost::testing {
 
 struct CaseLine {
   std::string key;
@@ -44,6 +45,8 @@ struct Case {
   std::string file;
   std::vector<CaseLine> lines;
 };
+
+inline void PrintTo(const Case& test, std::ostream* out) { *out << test.name; }
 
 inline std::string FromHex(std::string_view digits) {
   std::string bytes;
@@ -99,7 +102,7 @@ inline std::string TestNameOf(const ::testing::TestParamInfo<Case>& info) {
 }
 
 // A type as format_type prints it.
-inline void SetType(std::string_view text, Column& column) {
+inline void SetType(std::string_view text, debezium::Column& column) {
   static const std::map<std::string_view, uint32_t> kOids = {
       {"boolean", 16},
       {"bytea", 17},
@@ -185,4 +188,4 @@ inline void SetType(std::string_view text, Column& column) {
   }
 }
 
-}  // namespace walpost::debezium::testing
+}  // namespace walpost::testing

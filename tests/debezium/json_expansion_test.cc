@@ -64,7 +64,7 @@ TEST(JsonExpansionTest, OnlyStrictJsonIsRead) {
 
 TEST(JsonExpansionTest, EveryBeginOfATextIsRejected) {
   const std::string text =
-      R"({"a":[1.5e3,-2,null],"b":{"c":"\u00e9\ud83d\ude00\n","d":true}})";
+      R"({"a":[1.5e3,-2.5,null],"b":{"c":"\u00e9\ud83d\ude00\n","d":true}})";
   ASSERT_EQ(OutcomeOf(text), Outcome::kExpanded);
   for (size_t length = 0; length < text.size(); ++length) {
     EXPECT_EQ(OutcomeOf(text.substr(0, length)), Outcome::kNotInferred)

@@ -1,5 +1,7 @@
 #include "debezium/row_encoder.h"
 
+#include <string>
+
 #include "gtest/gtest.h"
 
 namespace walpost::debezium {
@@ -29,6 +31,83 @@ TEST(RowEncoderTest, TextIsItsOwnBytesAsAString) {
   EXPECT_EQ(encoded.value, "plain text");
   ASSERT_EQ(encoded.headers.size(), 1u);
   EXPECT_EQ(encoded.headers[0].value, "1");
+}
+
+TEST(RowEncoderTest, ErrorsNameColumnCauseAndRemedy) {
+  Options options;
+  options.value_converter = Converter::kString;
+  Table table;
+  table.columns = {TextColumn("id"), TextColumn("payload")};
+  table.columns[1].type_oid = 17;  // bytea
+  Fields fields;
+  fields.id = 0;
+  fields.payload = 1;
+  const auto encoder = RowEncoder::Create(options, table, fields);
+  ASSERT_TRUE(encoder.ok()) << encoder.status();
+  const Text row[] = {"1", "\\x00"};
+  Encoded encoded;
+  const absl::Status status = (*encoder)->Encode(row, encoded);
+  EXPECT_EQ(std::string(status.message()),
+            "column 'payload': as value, bytes have no text: Java's differs "
+            "from run to run: set the converter json, or, for a column of "
+            "bytes, bytes");
+}
+
+TEST(RowEncoderTest, AColumnWithoutValueIsRejectedWithItsKey) {
+  Table table;
+  table.columns = {TextColumn("id"), TextColumn("payload")};
+  table.columns[1].type_oid = 3615;  // tsquery
+  Fields fields;
+  fields.payload = 1;
+  const auto encoder = RowEncoder::Create(Options(), table, fields);
+  EXPECT_TRUE(absl::IsFailedPrecondition(encoder.status()));
+  const std::string message(encoder.status().message());
+  EXPECT_NE(message.find("outbox.tables.columns.payload"), message.npos);
+  EXPECT_NE(message.find("column 'payload'"), message.npos);
+}
+
+TEST(RowEncoderTest, ARowAfterAFailureIsWhole) {
+  Options options;
+  options.value_converter = Converter::kJson;
+  options.expand_json = true;
+  Table table;
+  table.columns = {TextColumn("id"), TextColumn("payload")};
+  Fields fields;
+  fields.id = 0;
+  fields.payload = 1;
+  const auto encoder = RowEncoder::Create(options, table, fields);
+  ASSERT_TRUE(encoder.ok()) << encoder.status();
+  Encoded encoded;
+  const Text poison[] = {"1", "[1]"};
+  EXPECT_FALSE((*encoder)->Encode(poison, encoded).ok());
+  const Text row[] = {"2", R"({"a":1})"};
+  ASSERT_TRUE((*encoder)->Encode(row, encoded).ok());
+  EXPECT_EQ(encoded.value, R"({"a":1})");
+  EXPECT_EQ(encoded.headers.size(), 1u);
+}
+
+TEST(RowEncoderTest, TheEnvelopeIsNamedByTheRouteOfItsOwnRow) {
+  Options options;
+  options.logical_name = "srv";
+  options.placements = {{"id", Placement::Place::kEnvelope, ""}};
+  Table table;
+  table.schema = "ob";
+  table.name = "out box";
+  table.columns = {TextColumn("id"), TextColumn("type"), TextColumn("payload")};
+  Fields fields;
+  fields.route = 1;
+  fields.payload = 2;
+  const auto encoder = RowEncoder::Create(options, table, fields);
+  ASSERT_TRUE(encoder.ok()) << encoder.status();
+  for (const char* route : {"order", "invoice", "order"}) {
+    const Text row[] = {"1", route, "p"};
+    Encoded encoded;
+    ASSERT_TRUE((*encoder)->Encode(row, encoded).ok());
+    const std::string name =
+        "\"name\":\"srv.ob.out_box." + std::string(route) + ".Value\"";
+    EXPECT_NE(encoded.value->find(name), std::string_view::npos)
+        << *encoded.value;
+  }
 }
 
 }  // namespace

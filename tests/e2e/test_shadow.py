@@ -45,7 +45,9 @@ def _shadow(ours, database, *arguments, seconds="4s"):
     thread.start()
     wait_until(lambda: database.value(
         "select count(*) from pg_replication_slots where slot_name like"
-        " 'walpost_shadow_%' and active") == 1, "the slot of shadow", 60)
+        " 'walpost_shadow_%' and active") == 1 or said,
+               "the slot of shadow", 60)
+    assert not said, said
     time.sleep(0.5)
     _insert(database)
     thread.join()
