@@ -66,6 +66,19 @@ TEST(LoaderErrorsTest, AListOfBrokersIsAListOrHasCommas) {
   });
 }
 
+TEST(LoaderErrorsTest, RecordsAsDebeziumMakesThemTakeNoConstants) {
+  ExpectRefusals({
+      {"records: {profile: debezium, logical_name: s}\n"
+       "outbox: {tables: [{name: a.b, columns: {aggregate_id: {constant: "
+       "k}}}]}",
+       "w.yaml:2: outbox: ",
+       "map a column instead of the constant 'k' in columns of table a.b"},
+      {"records: {profile: debezium, logical_name: s}\n"
+       "outbox: {tables: [{name: a.b, columns: {headers: h}}]}",
+       "w.yaml:2: outbox: ", "columns.headers of table a.b"},
+  });
+}
+
 TEST(LoaderErrorsTest, UnknownKeysAreNamed) {
   ExpectRefusals({
       {"kafka:\n  broker: a\n", "w.yaml:2: kafka.broker: ",

@@ -241,6 +241,7 @@ def test_schemas_follow_the_columns(relay, table, reader, topics):
     table.execute("alter table outbox add column extra int not null default 5, "
                   "add column kind text default 'a'")
     _insert(table, 2, "2")
+    table.wait_confirmed(table.name)
     table.execute("alter table outbox drop column extra")
     _insert(table, 3, "3")
     table.wait_confirmed(table.name)

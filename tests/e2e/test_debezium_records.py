@@ -7,9 +7,11 @@ import pytest
 
 from harness import Kafka, KafkaReader, Postgres, note
 from harness.debezium_cases import read_groups
-from harness.debezium_numbered import GROUPS
-from harness.debezium_records import (NOT_FOLLOWED, differences, wanted_of)
-from harness.debezium_runs import BROKER, PARTITIONS, SERVER, GroupRuns
+from harness.debezium_numbered import GROUPS, NUMBERS, OTHERWISE
+from harness.debezium_records import (NOT_FOLLOWED, SKIPPED_CLASSES,
+                                      differences, wanted_of)
+from harness.debezium_runs import (BROKER, PARTITIONS, SERVER,
+                                   GroupRuns, name_of)
 from harness.matrix import LONG
 from harness.ports import free_port
 from harness.sections import laid_over
@@ -34,7 +36,10 @@ def _combinations(group):
         outcomes = [change.outcomes[number] for statement in group.statements
                     for change in statement.changes
                     if number in change.outcomes]
-        for converters in _converters_of(outcomes):
+        several = list(_converters_of(outcomes))
+        if not LONG and number > 0:  # one after the other
+            several = [several[number % len(several)]]
+        for converters in several:
             yield (group.name, number, *converters)
 
 
@@ -62,6 +67,22 @@ def _converters_of(outcomes):
 
 
 _CASES = [case for group in _GROUPS.values() for case in _combinations(group)]
+
+
+def _stopping():
+    """Cases with records and rows at which Debezium fails."""
+    for case in _CASES:
+        group = _GROUPS[case[0]]
+        if case[1] in group.refused or case[0] in _LIVE:
+            continue
+        wanted, failing, unsettled = wanted_of(group, *case[1:])
+        if wanted and failing and not unsettled:
+            yield case
+
+
+# In order of the class of the error: a few of the usual run.
+_STOPPING = [case for number, case in enumerate(_stopping())
+             if LONG or number % 4 == 0]
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +137,9 @@ def runs_of(server, broker, make):
             for case in _CASES:
                 if case[0] == name:
                     runs.add(*case[1:])
+            for case in _STOPPING:
+                if case[0] == name:
+                    runs.add(*case[1:], stops=True)
             if name in _LIVE:
                 runs.stream_live()
             else:
@@ -127,12 +151,15 @@ def runs_of(server, broker, make):
     note("{cases} cases, {checks} parts of records compared".format(**_COUNTS))
 
 
-@pytest.mark.parametrize(
-    "case", _CASES, ids=lambda case: re.sub(r"\W", "-", "-".join(map(str, case))))
+def _name(case):
+    return re.sub(r"\W", "-", "-".join(map(str, case)))
+
+
+@pytest.mark.parametrize("case", _CASES, ids=_name)
 def test_records_are_those_of_the_recording(case, runs_of):
     name, number, key_converter, value_converter = case
     group, runs = _GROUPS[name], runs_of(name)
-    run = runs.runs["-".join(map(str, case[1:]))]
+    run = runs.runs[name_of(*case[1:])]
     if number in group.refused:
         assert run.exit_code == _USAGE, run
         _COUNTS["cases"] += 1
@@ -153,3 +180,26 @@ def test_records_are_those_of_the_recording(case, runs_of):
         assert run.confirmed <= runs.lsns[0], run
     _COUNTS["cases"] += 1
     _COUNTS["checks"] += checks + len(failing)
+
+
+@pytest.mark.parametrize("case", _STOPPING, ids=_name)
+def test_flow_stops_before_the_first_row_at_which_debezium_fails(case, runs_of):
+    group, runs = _GROUPS[case[0]], runs_of(case[0])
+    run = runs.runs[name_of(*case[1:], stops=True)]
+    wanted, failing, _ = wanted_of(group, *case[1:])
+    before = [want for want in wanted if want.statement < failing[0]]
+    texts, checks = differences(run.records, before, set(), run.prefix,
+                                PARTITIONS, runs.began_ms)
+    assert not texts, "\n".join(texts) + f"\n{run}"
+    assert run.state == "stuck" and run.stopped in SKIPPED_CLASSES, run
+    assert run.confirmed < (runs.lsns + [runs.goal])[failing[0] + 1], run
+    _COUNTS["cases"] += 1
+    _COUNTS["checks"] += checks + 1
+
+
+def test_every_number_has_its_group():
+    assert set(NUMBERS) <= set(_GROUPS)
+    followed = {number for numbers in NUMBERS.values() for number in numbers}
+    assert not followed & set(OTHERWISE)
+    note(f"{len(followed)} cases of Debezium's behaviour by number, "
+         f"{len(OTHERWISE)} otherwise by intention")

@@ -137,8 +137,9 @@ def topic_template(setting):
 
 
 def wanted_of(group, number, key_converter, value_converter):
-    """What the setting makes of the group's statements: records, the ids of
-    rows at which Debezium fails, and those of which nothing is known."""
+    """What the setting makes of the group's statements: records, the numbers of
+    statements with a row at which Debezium fails, one for each, and the ids of
+    rows of which nothing is known."""
     wanted, failing, unsettled = [], [], set()
     setting = group.settings[number]
     for place, statement in enumerate(group.statements):
@@ -160,7 +161,7 @@ def wanted_of(group, number, key_converter, value_converter):
             made = _wanted(group, setting, change, outcome, statement, place,
                            key_converter, value_converter)
             if made is None:
-                failing.append(change.row_id and change.row_id.encode())
+                failing.append(place)
             else:
                 wanted.append(made)
     return wanted, failing, unsettled

@@ -32,6 +32,7 @@ class Run:
     value_converter: str
     prefix: str
     slot: str
+    stops: bool  # at a row at which Debezium fails
     walpost: typing.Any = dataclasses.field(default=None, repr=False)
     exit_code: typing.Optional[int] = None  # of one that ended by itself
     state: str = ""
@@ -44,7 +45,13 @@ class Run:
 
     @property
     def name(self):
-        return f"{self.number}-{self.key_converter}-{self.value_converter}"
+        return name_of(self.number, self.key_converter, self.value_converter,
+                       self.stops)
+
+
+def name_of(number, key_converter, value_converter, stops=False):
+    return (f"{number}-{key_converter}-{value_converter}"
+            f"{'-stops' if stops else ''}")
 
 
 class GroupRuns:
@@ -57,33 +64,36 @@ class GroupRuns:
         self.runs = {}
         self.began_ms = 0
         self.lsns = []  # before each statement
-        self._goal = 0
+        self.goal = 0
         database.execute("create schema if not exists ob")
         database.execute(group.ddl)
-        database.execute("create publication walpost for all tables with "
-                         "(publish_via_partition_root = true)")
+        self._tables = ["ob.outbox"]
+        if "outbox2" in group.ddl:
+            self._tables.append("ob.outbox2")
+        database.execute(
+            f"create publication walpost for table {', '.join(self._tables)} "
+            "with (publish_via_partition_root = true)")
 
-    def add(self, number, key_converter, value_converter, on_error="skip"):
+    def add(self, number, key_converter, value_converter, stops=False):
         place = len(self.runs)
         run = Run(number, key_converter, value_converter,
-                  f"{self._topics}{place}.", f"{self.database.name}_{place}")
-        run.walpost = self._walpost(run, on_error)
+                  f"{self._topics}{place}.", f"{self.database.name}_{place}",
+                  stops)
+        run.walpost = self._walpost(run)
         self.database.execute(
             "select pg_create_logical_replication_slot(%s, 'pgoutput')",
             (run.slot,))
         self.runs[run.name] = run
         return run
 
-    def _walpost(self, run, on_error):
+    def _walpost(self, run):
         group = self.group
         made = sections(
             group.connector, group.settings[run.number], run.key_converter,
-            run.value_converter, run.prefix,
-            ("ob.outbox", "ob.outbox2") if "outbox2" in group.ddl
-            else ("ob.outbox",))
+            run.value_converter, run.prefix, self._tables)
         made["postgres"] = {"slot": run.slot, "create": False}
-        if on_error:
-            made["on_error"] = dict.fromkeys(SKIPPED_CLASSES, on_error)
+        if not run.stops:
+            made["on_error"] = dict.fromkeys(SKIPPED_CLASSES, "skip")
         return self._make(self.database, self._kafka, run.prefix, **made)
 
     def execute(self):
@@ -97,7 +107,7 @@ class GroupRuns:
             except psycopg2.Error:
                 if not statement.is_refused:
                     raise
-        self._goal = self.database.current_lsn()
+        self.goal = self.database.current_lsn()
 
     def stream(self):
         """Lets every walpost stream what there is; then reads the topics."""
@@ -132,7 +142,7 @@ class GroupRuns:
             run.exit_code = run.walpost.wait_exit()
             run.reason = run.walpost.log()[-400:]
             return True
-        if (self.database.confirmed_lsn(run.slot) or 0) >= self._goal:
+        if (self.database.confirmed_lsn(run.slot) or 0) >= self.goal:
             run.state = "done"
             return True
         code, text = run.walpost.get("/status")
