@@ -197,7 +197,8 @@ TEST_F(CommandLineTest, TheFirstWordIsAVerb) {
       {{},
        "walpost: which verb? One of run, check, init, status, tail, "
        "shadow, verify, replay, recover, pause, resume, skip, dead-letter, "
-       "dead-letters, parked, prune, config, wait, version, man, completion; "
+       "dead-letters, parked, prune, config, wait, import-debezium, version, "
+       "man, completion; "
        "see "
        "walpost --help\n"},
       {{"-c"},
