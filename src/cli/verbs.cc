@@ -114,6 +114,7 @@ int RunCommandLine(int argc, const char* const* argv) {
   AddPrune(app, exit_code);
   AddConfig(app, exit_code);
   AddWait(app, exit_code);
+  AddImportDebezium(app, exit_code);
   AddVersion(app, exit_code);
   AddMan(app, exit_code);
   AddCompletion(app, exit_code);

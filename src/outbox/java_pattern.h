@@ -30,7 +30,7 @@ namespace walpost {
 
 class JavaPattern {
  public:
-  // Of Pattern.compile: whether ASCII letters match in either case.
+  // Whether ASCII letters match in either case, as Pattern.compile takes it.
   enum class Case { kSensitive, kInsensitive };
 
   // kInvalidArgument says what in the pattern or in the replacement is wrong,

@@ -6,6 +6,7 @@ words. In every text `$slot`, `$database`, `$port`, `$brokers`, `$topics` and
 """
 
 import dataclasses
+import json
 
 from harness.sections import kafka_properties, outbox_table, outbox_tables
 
@@ -42,6 +43,22 @@ def _polling(strategy="claim", **state):
     return {"source": "polling", "polling": {"strategy": strategy},
             "postgres": {"create": None},
             **outbox_table(state=state)}
+
+
+def _connector(**settings):
+    """The JSON of a connector that is carried over, but for `settings`."""
+    string = "org.apache.kafka.connect.storage.StringConverter"
+    every = {
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "plugin.name": "pgoutput", "database.hostname": "pg",
+        "database.user": "u", "database.dbname": "d", "topic.prefix": "p",
+        "table.include.list": "public.outbox",
+        "key.converter": string, "value.converter": string,
+        "transforms": "outbox",
+        "transforms.outbox.type": "io.debezium.transforms.outbox.EventRouter",
+        **settings}
+    return json.dumps({key: value for key, value in every.items()
+                       if value is not None})
 
 
 _DEAD_END = "host=127.0.0.1 port=1 dbname=shop user=walpost"
@@ -127,6 +144,68 @@ COMMAND_LINE = [
             ("--accept", "--force")),
     Mistake("status without a port to ask", "status", USAGE,
             ("http.listen", "127.0.0.1:9187"), config={"http": None}),
+    Mistake("a connector that is not there",
+            "import-debezium $folder/gone.json", USAGE,
+            ("$folder/gone.json", "No such file"), config=None),
+    Mistake("a connector that is cut off",
+            "import-debezium $folder/c.json", USAGE,
+            ("$folder/c.json", "is not: line 2"), config=None,
+            files={"c.json": '{\n"connector.class": '}),
+    Mistake("something else as a connector",
+            "import-debezium $folder/notes", USAGE,
+            ("$folder/notes", "no connector.class", "GET /connectors/NAME"),
+            config=None, files={"notes": "buy milk\n"}),
+    Mistake("a connector for MySQL", "import-debezium $folder/c.json", USAGE,
+            ("MySqlConnector", "not for Postgres"), config=None,
+            files={"c.json": '{"connector.class": '
+                   '"io.debezium.connector.mysql.MySqlConnector"}'}),
+    Mistake("a connector without the outbox router",
+            "import-debezium $folder/c.json", USAGE,
+            ("transforms has no", "io.debezium.transforms.outbox.EventRouter"),
+            config=None, files={"c.json": _connector(transforms="")}),
+    Mistake("a connector with a key that nobody knows",
+            "import-debezium $folder/c.json", FOUND,
+            ("slot.nmae", "did you mean slot.name", "No configuration was "
+             "written", "--partial"), ("postgres:",), config=None,
+            files={"c.json": _connector(**{"slot.nmae": "x"})}),
+    Mistake("a connector with another transformation",
+            "import-debezium $folder/c.json", FOUND,
+            ("'unwrap'", "walpost does not have"), config=None,
+            files={"c.json": _connector(transforms="outbox,unwrap")}),
+    Mistake("a connector whose topics need look-ahead",
+            "import-debezium $folder/c.json", FOUND,
+            ("transforms.outbox.route.topic.regex", "look-ahead"), config=None,
+            files={"c.json": _connector(**{
+                "transforms.outbox.route.topic.regex": "(?!x).*"})}),
+    Mistake("a connector without a converter", "import-debezium $folder/c.json",
+            FOUND, ("key.converter: it is missing", "--worker FILE",
+                    "password=$${env:POSTGRES_PASSWORD}"),
+            config=None, files={"c.json": _connector(**{
+                "key.converter": None, "database.password": "s3cr3t"})}),
+    Mistake("a key store of Java", "import-debezium $folder/c.json", FOUND,
+            ("ssl.keystore.location", "keytool -importkeystore"), config=None,
+            files={"c.json": _connector(**{
+                "producer.override.ssl.keystore.location": "/k.jks"})}),
+    Mistake("a worker that is not there",
+            "import-debezium $folder/c.json --worker $folder/gone", USAGE,
+            ("$folder/gone", "No such file"), config=None,
+            files={"c.json": _connector()}),
+    Mistake("a worker for Debezium Server",
+            "import-debezium $folder/s --worker $folder/s", USAGE,
+            ("--worker", "has no worker"), config=None,
+            files={"s": "debezium.source.connector.class=x\n"}),
+    Mistake("a release of Debezium that is none",
+            "import-debezium $folder/c.json --debezium-version newest", USAGE,
+            ("--debezium-version 'newest'", "2.7 or 3.4"), config=None,
+            files={"c.json": _connector()}),
+    Mistake("an offset within a snapshot",
+            "import-debezium $folder/c.json --offsets $folder/o", USAGE,
+            ("$folder/o", "within its snapshot"), config=None,
+            files={"c.json": _connector(), "o": '{"lsn": 5, "snapshot": true}'}),
+    Mistake("an offset of something else",
+            "import-debezium $folder/c.json --offsets $folder/o", USAGE,
+            ("$folder/o", "lsn_commit", "GET /connectors/NAME/offsets"),
+            config=None, files={"c.json": _connector(), "o": "{}"}),
     Mistake("--set without a value", "run --set kafka.brokers", USAGE,
             ("--set kafka.brokers", "key=value")),
     Mistake("--set of an unknown key", "run --set kafka.broker=x:9092", USAGE,

@@ -63,6 +63,8 @@ _BLOCKS = {
     ("docs/dead-letters.md", "kcat"): "test_dead_letters",
     ("docs/dead-letters.md", _LETTERS): "test_dead_letters_in_postgres",
     ("docs/dead-letters.md", "select state"): "test_dead_letters_in_postgres",
+    ("docs/from-debezium.md", "walpost import-debezium"):
+        "test_import_debezium",
     ("docs/exactly-once.md", "delivery:\n  guarantee"): "test_exactly_once",
     ("docs/exactly-once.md", "delivery:\n  transaction_boundary"):
         "test_exactly_once",
@@ -501,6 +503,24 @@ def test_replay(walpost, database, kafka, outbox, topics, directory):
         assert ran.returncode == 0, f"{words}\n{ran.stdout}{ran.stderr}"
     assert len(reader.read_all(f"{topics}again.")) == 1
     assert len(reader.read_all(f"{topics}order")) == 2
+
+
+def test_import_debezium(directory):
+    """The command makes a configuration that can be checked."""
+    for name, sample in (("connector.json", "older.json"),
+                         ("worker.properties", "worker.properties")):
+        text = (REPOSITORY / "tests/import/connectors" / sample).read_text()
+        (directory / name).write_text(re.sub(
+            r'(?m)^ *("slot.drop|"errors.tol|producer.s).*\n', "", text))
+    words = shlex.split(_text("docs/from-debezium.md",
+                              "walpost import-debezium"))
+    environment = {**os.environ, "POSTGRES_PASSWORD": "x"}
+    for arguments in (words[1:],
+                      ["check", "--offline", "-c", "walpost.yaml"]):
+        ran = subprocess.run([walpost_binary(), *arguments], cwd=directory,
+                             env=environment, capture_output=True, text=True,
+                             timeout=30, check=False)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 def test_a_slot_with_two_phase(walpost, own_postgres, kafka, topics):

@@ -40,6 +40,8 @@ LAYERS["admin"] = LAYERS["health"] | {"health", "log"}
 LAYERS["verify"] = {"base", "outbox", "pgoutput", "debezium"}
 LAYERS["polling"] = LAYERS["postgres"] | {"postgres"}
 LAYERS["retention"] = LAYERS["polling"] | {"polling"}
+# import makes a configuration of another tool's; it loads none.
+LAYERS["import"] = LAYERS["outbox"] | {"outbox"}
 LAYERS["config"] = {*LAYERS}  # but only headers of options, see below
 LAYERS["app"] = {*LAYERS}
 LAYERS["cli"] = {*LAYERS}
@@ -56,7 +58,7 @@ SUBFOLDERS = {
     "cli": ("shared", "check", "init", "recovery", "events"),
 }
 
-PURE = ("base", "pgoutput", "debezium", "outbox", "dead_letters", "delivery", "parking",
+PURE = ("base", "pgoutput", "debezium", "outbox", "import", "dead_letters", "delivery", "parking",
         "checkpoint", "backfill", "health", "session")
 NOT_PURE = re.compile(
     r"<(boost/|libpq|librdkafka|thread>|mutex>|atomic>|future>|unistd|sys/|"

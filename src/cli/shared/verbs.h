@@ -54,6 +54,7 @@ void AddStatus(CLI::App& app, int& exit_code);
 void AddTail(CLI::App& app, int& exit_code);
 void AddShadow(CLI::App& app, int& exit_code);
 void AddVerify(CLI::App& app, int& exit_code);
+void AddImportDebezium(CLI::App& app, int& exit_code);
 void AddVersion(CLI::App& app, int& exit_code);
 void AddWait(CLI::App& app, int& exit_code);
 void AddMan(CLI::App& app, int& exit_code);

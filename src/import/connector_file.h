@@ -1,0 +1,28 @@
+// Reads the configuration of a connector in the forms that it has: Connect's
+// JSON (the map alone, or within "config"), Strimzi's KafkaConnector, the
+// properties of a standalone worker's connector, and those of Debezium Server.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "import/settings.h"
+
+namespace walpost {
+
+struct ConnectorFile {
+  bool is_server = false;  // Debezium Server
+  Settings settings;
+  // Debezium Server's sink: debezium.sink.*, without that prefix; and its
+  // formats.
+  Settings sink;
+};
+
+// kInvalidArgument: it is none of these; says where and why.
+absl::StatusOr<ConnectorFile> ReadConnectorFile(std::string_view text);
+
+// The properties of a Connect worker (key.converter, producer.*).
+absl::StatusOr<Settings> ReadWorkerFile(std::string_view text);
+
+}  // namespace walpost
