@@ -80,9 +80,25 @@ def _stopping():
             yield case
 
 
-# In order of the class of the error: a few of the usual run.
+# A few of them in the usual run.
 _STOPPING = [case for number, case in enumerate(_stopping())
              if LONG or number % 4 == 0]
+
+
+def _imported():
+    """Cases whose connector walpost import-debezium takes."""
+    for case in _CASES:
+        group = _GROUPS[case[0]]
+        setting = group.settings[case[1]]
+        is_plain = not {"decode", "unknown.option"} & set(setting)
+        if (case[1] not in group.refused and is_plain
+                and case[0] not in _LIVE | {"s8/H3"}
+                and wanted_of(group, *case[1:])[0]):
+            yield case
+
+
+_IMPORTED = [case for number, case in enumerate(_imported())
+             if LONG or number % 6 == 0]
 
 
 @pytest.fixture(scope="module")
@@ -137,9 +153,12 @@ def runs_of(server, broker, make):
             for case in _CASES:
                 if case[0] == name:
                     runs.add(*case[1:])
+            for case in _IMPORTED:
+                if case[0] == name:
+                    runs.add(*case[1:], "imported")
             for case in _STOPPING:
                 if case[0] == name:
-                    runs.add(*case[1:], stops=True)
+                    runs.add(*case[1:], "stops")
             if name in _LIVE:
                 runs.stream_live()
             else:
@@ -185,7 +204,7 @@ def test_records_are_those_of_the_recording(case, runs_of):
 @pytest.mark.parametrize("case", _STOPPING, ids=_name)
 def test_flow_stops_before_the_first_row_at_which_debezium_fails(case, runs_of):
     group, runs = _GROUPS[case[0]], runs_of(case[0])
-    run = runs.runs[name_of(*case[1:], stops=True)]
+    run = runs.runs[name_of(*case[1:], "stops")]
     wanted, failing, _ = wanted_of(group, *case[1:])
     before = [want for want in wanted if want.statement < failing[0]]
     texts, checks = differences(run.records, before, set(), run.prefix,
@@ -195,6 +214,19 @@ def test_flow_stops_before_the_first_row_at_which_debezium_fails(case, runs_of):
     assert run.confirmed < (runs.lsns + [runs.goal])[failing[0] + 1], run
     _COUNTS["cases"] += 1
     _COUNTS["checks"] += checks + 1
+
+
+@pytest.mark.parametrize("case", _IMPORTED, ids=_name)
+def test_an_imported_configuration_makes_the_same_records(case, runs_of):
+    runs = runs_of(case[0])
+    run = runs.runs[name_of(*case[1:], "imported")]
+    wanted, failing, unsettled = wanted_of(_GROUPS[case[0]], *case[1:])
+    texts, checks = differences(run.records, wanted, unsettled, run.prefix,
+                                PARTITIONS, runs.began_ms)
+    assert not texts, "\n".join(texts) + f"\n{run}"
+    assert run.state == "done" and run.set_aside >= len(failing), run
+    _COUNTS["cases"] += 1
+    _COUNTS["checks"] += checks
 
 
 def test_every_number_has_its_group():

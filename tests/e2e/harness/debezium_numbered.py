@@ -199,13 +199,14 @@ def _operations():
         ("insert into ob.outbox values (1,'order','k','T','p')", row(1)),
         ("update ob.outbox set id = 2 where id = 1", moved),
         ("update ob.outbox set payload = 'q'", None, _fails(2)),
-        ("insert into ob.outbox values (2,'order','k','T','p') on conflict (id) "
-         "do update set payload = 'r'", None, _fails(2)),
+        ("insert into ob.outbox values (2,'order','k','T','p') on conflict "
+         "(id) do update set payload = 'r'", None, _fails(2)),
         ("delete from ob.outbox", None),
-        ("begin; insert into ob.outbox values (3,'order','k','T','p'); rollback",
+        ("begin; insert into ob.outbox values (3,'order','k','T','p'); "
+         "rollback",
          None),
-        ("begin; insert into ob.outbox values (5,'order','k','T','p'); savepoint "
-         "s; insert into ob.outbox values (6,'order','k','T','p'); rollback to "
+        ("begin; insert into ob.outbox values (5,'order','k','T','p'); "
+         "savepoint s; insert into ob.outbox values (6,'order','k','T','p'); rollback to "
          "s; insert into ob.outbox values (7,'order','k','T','p'); commit",
          [row(5), row(7)]),
         ("truncate ob.outbox", None),

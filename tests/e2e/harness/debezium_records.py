@@ -34,8 +34,8 @@ _ANY_OF = {
 }
 
 # Debezium fails at the second shape of a payload under one version of an
-# envelope's schema, or not, by which came first after its start; so it does with
-# the name of that schema.
+# envelope's schema, or not, by which came first after its start; so does the
+# name of that schema.
 _UNSETTLED = {("s9/I1", 2, 1), ("s9/I1", 3, 1)}
 _UNSETTLED_SCHEMAS = {("s8/H1", 2, 8)}
 
@@ -143,7 +143,8 @@ def wanted_of(group, number, key_converter, value_converter):
     wanted, failing, unsettled = [], [], set()
     setting = group.settings[number]
     for place, statement in enumerate(group.statements):
-        if "emit_message(false" in statement.sql and "true" not in statement.sql:
+        sql = statement.sql
+        if "emit_message(false" in sql and "emit_message(true" not in sql:
             continue  # it is no part of a transaction
         for change in statement.changes:
             outcome = change.outcomes.get(number)
@@ -155,7 +156,8 @@ def wanted_of(group, number, key_converter, value_converter):
                          for part in _ANY_OF)
             where = (group.name, number, place)
             if (where in _UNSETTLED or value_converter == "json_schemas"
-                    and where in _UNSETTLED_SCHEMAS or is_any and value_converter != "json"):
+                    and where in _UNSETTLED_SCHEMAS
+                    or is_any and value_converter != "json"):
                 unsettled.add((change.row_id or "").encode())
                 continue
             made = _wanted(group, setting, change, outcome, statement, place,
@@ -198,7 +200,8 @@ def _wanted(group, setting, change, outcome, statement, place, key_converter,
     return Wanted(
         dict(headers).get("id"), outcome.topic, outcome.partition,
         # To librdkafka a time of 0 is none.
-        None if outcome.timestamp in (-1, 0) else outcome.timestamp, key, values,
+        None if outcome.timestamp in (-1, 0) else outcome.timestamp, key,
+        values,
         tuple(headers), place)
 
 

@@ -10,6 +10,7 @@ import typing
 
 import psycopg2
 
+from harness.debezium_import import connector_of, imported
 from harness.debezium_records import SKIPPED_CLASSES, sections
 from harness.waiting import wait_until
 
@@ -32,7 +33,7 @@ class Run:
     value_converter: str
     prefix: str
     slot: str
-    stops: bool  # at a row at which Debezium fails
+    kind: str  # "", "stops" (at a row at which Debezium fails), "imported"
     walpost: typing.Any = dataclasses.field(default=None, repr=False)
     exit_code: typing.Optional[int] = None  # of one that ended by itself
     state: str = ""
@@ -46,12 +47,11 @@ class Run:
     @property
     def name(self):
         return name_of(self.number, self.key_converter, self.value_converter,
-                       self.stops)
+                       self.kind)
 
 
-def name_of(number, key_converter, value_converter, stops=False):
-    return (f"{number}-{key_converter}-{value_converter}"
-            f"{'-stops' if stops else ''}")
+def name_of(number, key_converter, value_converter, kind=""):
+    return f"{number}-{key_converter}-{value_converter}{kind}"
 
 
 class GroupRuns:
@@ -74,11 +74,11 @@ class GroupRuns:
             f"create publication walpost for table {', '.join(self._tables)} "
             "with (publish_via_partition_root = true)")
 
-    def add(self, number, key_converter, value_converter, stops=False):
+    def add(self, number, key_converter, value_converter, kind=""):
         place = len(self.runs)
         run = Run(number, key_converter, value_converter,
                   f"{self._topics}{place}.", f"{self.database.name}_{place}",
-                  stops)
+                  kind)
         run.walpost = self._walpost(run)
         self.database.execute(
             "select pg_create_logical_replication_slot(%s, 'pgoutput')",
@@ -91,8 +91,12 @@ class GroupRuns:
         made = sections(
             group.connector, group.settings[run.number], run.key_converter,
             run.value_converter, run.prefix, self._tables)
+        if run.kind == "imported":
+            made = imported(connector_of(
+                group.connector, group.settings[run.number], run.key_converter,
+                run.value_converter, self._tables), run.prefix)
         made["postgres"] = {"slot": run.slot, "create": False}
-        if not run.stops:
+        if run.kind != "stops":
             made["on_error"] = dict.fromkeys(SKIPPED_CLASSES, "skip")
         return self._make(self.database, self._kafka, run.prefix, **made)
 
