@@ -184,7 +184,8 @@ def test_kill_changes_no_byte(guarantee, relay, table, reader, topics):
     for kill in range(kills):
         table.execute(
             "insert into outbox (id, aggregatetype, aggregateid, type, "
-            "payload, p) select lpad(to_hex(n), 32, '0')::uuid, 'order', 'k' || n %% 7, "
+            "payload, p) select lpad(to_hex(n), 32, '0')::uuid, "
+            "'order', 'k' || n %% 7, "
             "'T' || n, json_build_object('n', n, 'f', n / 8.0), n "
             "from generate_series(%s, %s) n",
             (kill * rows // kills + 1, (kill + 1) * rows // kills))

@@ -206,8 +206,8 @@ def _operations():
          "rollback",
          None),
         ("begin; insert into ob.outbox values (5,'order','k','T','p'); "
-         "savepoint s; insert into ob.outbox values (6,'order','k','T','p'); rollback to "
-         "s; insert into ob.outbox values (7,'order','k','T','p'); commit",
+         "savepoint s; insert into ob.outbox values (6,'order','k','T','p'); rollback "
+         "to s; insert into ob.outbox values (7,'order','k','T','p'); commit",
          [row(5), row(7)]),
         ("truncate ob.outbox", None),
         ("begin; insert into ob.outbox values (8,'order','k','T','p'); delete "
