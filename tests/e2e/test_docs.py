@@ -63,6 +63,7 @@ _BLOCKS = {
     ("docs/dead-letters.md", "kcat"): "test_dead_letters",
     ("docs/dead-letters.md", _LETTERS): "test_dead_letters_in_postgres",
     ("docs/dead-letters.md", "select state"): "test_dead_letters_in_postgres",
+    ("docs/from-debezium.md", "compared: 20"): "test_shadow",
     ("docs/from-debezium.md", "walpost import-debezium"):
         "test_import_debezium",
     ("docs/exactly-once.md", "delivery:\n  guarantee"): "test_exactly_once",

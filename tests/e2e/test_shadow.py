@@ -2,6 +2,7 @@
 other one here is a second walpost, whose configuration is changed in one place."""
 
 import json
+import re
 import threading
 import time
 
@@ -79,6 +80,17 @@ def test_each_difference_has_its_kind(walpost, table, kafka, topics, kind):
     figures = json.loads(said.stdout)
     assert figures["compared"] == 20 and figures["equal"] == 0, figures
     assert figures[kind] == 20, figures
+
+
+def test_an_example_shows_both_sides(walpost, table, kafka, topics):
+    """docs/from-debezium.md has this."""
+    ours, _ = _relays(walpost, table, kafka, topics, {}, {"key_converter": "string"})
+    said = _shadow(ours, table)
+    assert said.returncode == 1, said.stdout + said.stderr
+    assert said.stdout.startswith(
+        "compared: 20 events, 0 of them equal\nkey: 20\n  id "), said.stdout
+    assert re.search(r"^  id [0-9a-f-]{36}: walpost '\"k\d\"' \(4 bytes\), "
+                     r"Kafka 'k\d' \(2 bytes\)$", said.stdout, re.M), said.stdout
 
 
 def test_another_topic_is_missing_here(walpost, table, kafka, topics):
