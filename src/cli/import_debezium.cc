@@ -107,8 +107,9 @@ absl::Status PrintPosition(const ImportArguments& arguments) {
         arguments.output.empty() ? "-c walpost.yaml"
                                  : "-c " + ShellWord(arguments.output),
         offset->lsn.ToString(),
-        is_whole ? "Transactions up to there are in Kafka. Events of the one "
-                   "that Debezium was in are sent again."
+        is_whole ? "Transactions before it are in Kafka. The one that commits "
+                   "there is sent again: the offset does not say whether all "
+                   "of its events were sent."
                  : "The offset has no lsn_commit: events of transactions that "
                    "were open there are sent again.");
   return absl::OkStatus();

@@ -19,9 +19,9 @@ struct ConnectorOffset {
 // the topic of offsets (also with its key before it), or an entry of a file or
 // table of offsets.
 //
-// lsn_commit is the end of the last transaction that was sent whole; lsn_proc
-// and lsn, which are used without it, can lie within a later one, whose events
-// come again. kInvalidArgument: it is none of these, or it is within a
+// lsn_commit is the commit of the transaction whose event was sent last, which
+// may have more of them (seen with Debezium 3.7); lsn_proc and lsn, which are
+// used without it, can lie within a later one. Events of it come again. kInvalidArgument: it is none of these, or it is within a
 // snapshot.
 absl::StatusOr<ConnectorOffset> ReadConnectorOffset(std::string_view text);
 
