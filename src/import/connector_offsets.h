@@ -21,8 +21,8 @@ struct ConnectorOffset {
 //
 // lsn_commit is the commit of the transaction whose event was sent last, which
 // may have more of them (seen with Debezium 3.7); lsn_proc and lsn, which are
-// used without it, can lie within a later one. Events of it come again. kInvalidArgument: it is none of these, or it is within a
-// snapshot.
+// used without it, can lie within a later one. Events of it come again.
+// kInvalidArgument: it is none of these, or it is within a snapshot.
 absl::StatusOr<ConnectorOffset> ReadConnectorOffset(std::string_view text);
 
 }  // namespace walpost
