@@ -262,8 +262,8 @@ def test_latencies_of_tables_and_topics_add_up_to_all(table, own_kafka, topics):
                           {topics + "order": 2, topics + "refund": 1})
         assert sum(seconds for _, seconds in of.values()) == pytest.approx(
             relay.metric(f"{name}_sum"))
-        # A poller sends the later rows of a key when the first is acknowledged.
-        assert all(seconds > 0.3 for _, seconds in of.values())
+        # A poller reads the later rows of a key when the first is acknowledged.
+        assert max(seconds for _, seconds in of.values()) > 0.3
 
 
 def test_the_first_steps_of_the_runbook_name_the_cause(
