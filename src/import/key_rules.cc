@@ -25,7 +25,6 @@ constexpr char kNoOtherTopic[] =
 constexpr char kOwnGuarantee[] =
     "walpost always waits for all replicas, and its producer is idempotent";
 constexpr char kMonitoring[] = "walpost has its own metrics";
-constexpr char kOpenSsl[] = "OpenSSL agrees on it with the brokers";
 
 constexpr KeyRule kConnectorRules[] = {
     {"name", kNotNeeded, "walpost has no names of connectors"},
