@@ -78,7 +78,9 @@ def test_the_metrics_are_those_of_the_program():
     exported = set(re.findall(r'"(walpost_[a-z_]+)"', sources))
     page = set(re.findall(r"walpost_[a-z_]+", (
         REPOSITORY / "docs" / "metrics.md").read_text()))
-    assert len(exported) > 60 and page == exported
+    parts = {f"{name}_{part}" for name in exported if name.endswith("seconds")
+             for part in ("bucket", "count")}  # of histograms, in examples
+    assert len(exported) > 60 and page - parts == exported
 
 
 def test_the_reason_codes_are_those_of_the_program():
