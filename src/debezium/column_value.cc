@@ -78,9 +78,9 @@ int64_t DurationMicros(const Interval& interval) {
       static_cast<double>(interval.years * 12 + interval.months) *
           (kDaysPerYear / 12.0) +
       static_cast<double>(interval.days);
-  const double whole_seconds = static_cast<double>(interval.micros / 1'000'000);
-  const double seconds =
-      whole_seconds + static_cast<double>(interval.micros % 1'000'000) / 1e6;
+  const int64_t whole_seconds = interval.micros / 1'000'000;
+  const double seconds = static_cast<double>(whole_seconds) +
+                         static_cast<double>(interval.micros % 1'000'000) / 1e6;
   const double total =
       (((days * 24 + static_cast<double>(interval.hours)) * 60) +
        static_cast<double>(interval.minutes)) *

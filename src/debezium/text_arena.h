@@ -30,7 +30,7 @@ class TextArena {
   }
 
   std::string_view Copy(std::string_view text) {
-    if (text.empty()) return {"", 0};
+    if (text.empty()) return "";
     char* place = Allocate(text.size());
     std::memcpy(place, text.data(), text.size());
     return {place, text.size()};
