@@ -57,7 +57,7 @@ std::string SecretReferences::Reference(std::string_view inner,
       last <= first ? "" : inner.substr(first + 1, last - first - 1);
   const Setting* its =
       worker_.Find(fmt::format("config.providers.{}.class", provider));
-  const std::string_view provider_class = its == nullptr ? "" : its->value;
+  const std::string provider_class = its == nullptr ? "" : its->value;
   if (provider_class.ends_with(".EnvVarConfigProvider") ||
       (its == nullptr && provider == "env")) {
     return fmt::format("${{env:{}}}", Variable(key, key));
