@@ -84,13 +84,13 @@ def _verify_clean(relay):
     found = json.loads(relay.verb("verify", "--json").stdout)
     counts = {name: finding["count"]
               for name, finding in found["findings"].items()}
-    assert not counts["missing"] and not counts["out_of_order"], found
+    assert not counts["missing"] and not counts["disorder"], found
 
 
 def _checkpoint(store, directory, topics):
     return {"store": store,
             **({"path": str(directory / "checkpoint")} if store == "file" else {}),
-            **({"topic": topics + "checkpoint"} if store == "kafka" else {})}
+            **({"topic": f"checkpoint-{topics}"} if store == "kafka" else {})}
 
 
 @pytest.mark.parametrize("store", ["none", "file", "postgres", "kafka"])
@@ -146,7 +146,7 @@ def test_without_exactly_once(walpost, previous, database, kafka, topics, writte
     """The key is unknown to it; the checkpoint is not."""
     relay = walpost(database, kafka, topics,
                     delivery={"guarantee": "exactly_once"},
-                    checkpoint={"store": "kafka", "topic": topics + "checkpoint"})
+                    checkpoint={"store": "kafka", "topic": f"checkpoint-{topics}"})
     relay.run()
     written.write()
     written.wait(relay)
