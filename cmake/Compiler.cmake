@@ -8,6 +8,11 @@ add_library(walpost_compiler INTERFACE)
 target_compile_options(walpost_compiler INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror
   -fno-omit-frame-pointer)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # RapidJSON's iterators compare in ways that C++20 sees twice.
+  target_compile_options(walpost_compiler INTERFACE
+    -Wno-ambiguous-reversed-operator)
+endif()
 target_include_directories(walpost_compiler INTERFACE
   ${PROJECT_SOURCE_DIR}/src)
 
