@@ -59,10 +59,10 @@ class Shadow {
   Shadow(asio::io_context& io, const Config& config,
          std::unique_ptr<RecordBuilder> builder,
          std::unique_ptr<TopicReader> kafka)
-      : timer_(io),
+      : config_(config),
+        timer_(io),
         builder_(std::move(builder)),
         kafka_(std::move(kafka)),
-        maps_timestamp_(MapsTimestamp(config)),
         stream_(
             io.get_executor(), config, builder_->routes(), "shadow",
             [this](const Event& event, const absl::Status& mapped) {
@@ -101,13 +101,16 @@ class Shadow {
   const std::string& why_undeliverable() const { return why_undeliverable_; }
 
  private:
-  static bool MapsTimestamp(const Config& config) {
-    const auto maps = [](const TableOptions& table) {
-      return table.columns.timestamp.kind == FieldSource::Kind::kColumn;
-    };
-    return std::ranges::any_of(config.outbox.tables, maps) &&
-           (!config.outbox.debezium ||
-            config.outbox.debezium->runtime == debezium::Runtime::kConnect);
+  // False if the record has the time of its sending, which differs: its table
+  // has no column for it, or the column is NULL.
+  bool HasOwnTimestamp(const Event& event) const {
+    const OutboxOptions& outbox = config_.outbox;
+    const bool is_ignored = outbox.debezium && outbox.debezium->runtime ==
+                                                   debezium::Runtime::kServer;
+    return !is_ignored && event.source < outbox.tables.size() &&
+           outbox.tables[event.source].columns.timestamp.kind ==
+               FieldSource::Kind::kColumn &&
+           event.timestamp != event.commit_time;
   }
 
   // The leader of a topic that was just made may not know it yet.
@@ -156,10 +159,10 @@ class Shadow {
       why_undeliverable_ = std::string(record.status().message());
       return;
     }
-    comparison_.Expect(ComparedRecordOf(*record));
+    comparison_.Expect(ComparedRecordOf(event, *record));
   }
 
-  ComparedRecord ComparedRecordOf(const Record& record) {
+  ComparedRecord ComparedRecordOf(const Event& event, const Record& record) {
     const auto own = [](const Value& value) {
       return value ? std::optional<std::string>(*value) : std::nullopt;
     };
@@ -171,7 +174,7 @@ class Shadow {
     for (const RecordHeader& header : record.headers) {
       compared.headers.emplace_back(header.name, own(header.value));
     }
-    if (maps_timestamp_) {
+    if (HasOwnTimestamp(event)) {
       compared.timestamp = std::chrono::floor<milliseconds>(record.timestamp)
                                .time_since_epoch()
                                .count();
@@ -182,10 +185,10 @@ class Shadow {
     return compared;
   }
 
+  const Config& config_;
   asio::steady_timer timer_;
   std::unique_ptr<RecordBuilder> builder_;
   std::unique_ptr<TopicReader> kafka_;
-  bool maps_timestamp_;
   TemporaryStream stream_;
   std::set<std::string> prefixes_;
   RecordComparison comparison_{{kRunId}};
