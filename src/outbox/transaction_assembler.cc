@@ -156,9 +156,10 @@ absl::Status TransactionAssembler::FindColumns(
       const uint32_t type_oid = column.type_oid;
       column = *listed;
       column.type_oid = type_oid;
-    } else if (!base_types_->is_complete() &&
-               !asked_columns_.contains(column.name)) {
-      unknown_column_ = column.name;
+    } else if (const std::string name =
+                   fmt::format("{}.{}", schema.QualifiedName(), column.name);
+               !base_types_->is_complete() && !asked_columns_.contains(name)) {
+      unknown_column_ = name;
       return absl::UnavailableError(fmt::format(
           "column '{}' of {} is newer than the connection: reading the catalog "
           "again",

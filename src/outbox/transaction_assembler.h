@@ -82,8 +82,8 @@ class TransactionAssembler {
   void SetBaseTypes(BaseTypes types) { base_types_ = std::move(types); }
   // The type because of which Apply has failed; 0: none.
   uint32_t unknown_type() const { return unknown_type_; }
-  // Likewise the column; empty: none. After it was asked for it is used without
-  // what the catalog would say.
+  // Likewise the column, schema.table.column; empty: none. After it was asked
+  // for it is used without what the catalog would say.
   const std::string& unknown_column() const { return unknown_column_; }
   void SetAskedColumns(std::set<std::string> names) {
     asked_columns_ = std::move(names);

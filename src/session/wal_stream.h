@@ -155,7 +155,7 @@ class WalStream {
   // Types that were asked for again. A list without them is as complete as it
   // can be: they have been dropped.
   std::set<uint32_t> asked_types_;
-  std::set<std::string> asked_columns_;  // likewise, by name
+  std::set<std::string> asked_columns_;  // likewise, as schema.table.column
 
   // For the current connection.
   std::optional<TransactionAssembler> assembler_;

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "outbox/table_mapper.h"
 #include "pgoutput/type_oid.h"
 #include "support/message_bytes.h"
@@ -87,6 +91,68 @@ TEST_F(DomainsOfTheStreamTest, ADroppedTypeIsTextUnlessItMayBeBytea) {
       feed_.Feed(InsertMessage(kOutbox, {Text("2"), Text("\\x6162")}));
   EXPECT_TRUE(fed.ok()) << fed;
   EXPECT_EQ(feed_.step().kind, Step::Kind::kUndeliverable);
+}
+
+// ---- Columns of records that Debezium's consumers know.
+
+OutboxOptions DebeziumOptions() {
+  debezium::Options records;
+  records.logical_name = "srv";
+  records.key_converter = debezium::Converter::kJsonSchemas;
+  records.value_converter = debezium::Converter::kString;
+  OutboxOptions options = MakeOptions();
+  options.debezium = std::make_shared<const debezium::Options>(records);
+  options.tables[0].debezium = options.debezium;
+  return options;
+}
+
+class ColumnsOfTheStreamTest : public ::testing::Test {
+ protected:
+  absl::Status Describe(const std::string& further) {
+    EXPECT_TRUE(feed_.Feed(BeginMessage(kCommit)).ok());
+    return feed_.Feed(RelationMessage(
+        kOutbox, "public", "outbox",
+        {{"id"}, {"aggregatetype"}, {"aggregateid"}, {"payload"}, {further}}));
+  }
+  // The columns of the catalog, the key with NOT NULL.
+  static BaseTypes Listed() {
+    std::vector<pgoutput::ColumnSchema> columns(4);
+    columns[0].name = "id";
+    columns[1].name = "aggregatetype";
+    columns[2].name = "aggregateid";
+    columns[2].is_not_null = true;
+    columns[3].name = "payload";
+    BaseTypes types;
+    types.SetColumns({columns});
+    return types;
+  }
+
+  MessageFeed feed_{DebeziumOptions()};
+};
+
+TEST_F(ColumnsOfTheStreamTest, ANewColumnEndsTheStream) {
+  feed_.assembler().SetBaseTypes(Listed());
+  EXPECT_TRUE(absl::IsUnavailable(Describe("note")));
+  EXPECT_EQ(feed_.assembler().unknown_column(), "public.outbox.note");
+}
+
+TEST_F(ColumnsOfTheStreamTest, OneThatWasAskedForHasBeenDropped) {
+  feed_.assembler().SetBaseTypes(Listed());
+  feed_.assembler().SetAskedColumns({"public.outbox.note"});
+  EXPECT_TRUE(Describe("note").ok());
+  ASSERT_TRUE(
+      feed_
+          .Feed(InsertMessage(kOutbox, {Text("1"), Text("order"), Text("k"),
+                                        Text("p"), Text("n")}))
+          .ok());
+  EXPECT_EQ(feed_.step().event.aggregate_id,
+            R"({"schema":{"type":"string","optional":false},"payload":"k"})");
+}
+
+TEST_F(ColumnsOfTheStreamTest, OneOfThatNameInAnotherTableWasNotAskedFor) {
+  feed_.assembler().SetBaseTypes(Listed());
+  feed_.assembler().SetAskedColumns({"public.other.note"});
+  EXPECT_TRUE(absl::IsUnavailable(Describe("note")));
 }
 
 // ---- Columns that are not sent.
