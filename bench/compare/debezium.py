@@ -17,6 +17,7 @@ import urllib.error
 import urllib.request
 
 from harness.ports import free_port
+from harness.real_debezium import LOG4J
 
 from compare.stage import REPOSITORY
 
@@ -58,15 +59,6 @@ ONCE = dataclasses.replace(
 # Those of Kafka's own start scripts.
 _JVM = ("-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20",
         "-XX:InitiatingHeapOccupancyPercent=35")
-
-_LOG4J = """\
-rootLogger.level = warn
-rootLogger.appenderRef.stdout.ref = stdout
-appender.stdout.type = Console
-appender.stdout.name = stdout
-appender.stdout.layout.type = PatternLayout
-appender.stdout.layout.pattern = %d %p %c{1}: %m%n
-"""
 
 _STRING_CONVERTER = "org.apache.kafka.connect.storage.StringConverter"
 
@@ -121,7 +113,7 @@ def write_configuration(profile, run, publication):
     for name, properties in (("worker", worker), ("connector", connector)):
         (run.directory / f"{name}.properties").write_text("".join(
             f"{key}={value}\n" for key, value in properties.items()))
-    (run.directory / "log4j2.properties").write_text(_LOG4J)
+    (run.directory / "log4j2.properties").write_text(LOG4J)
     return (f"http://127.0.0.1:{port}/connectors/bench/config",
             json.dumps(connector))
 

@@ -10,7 +10,8 @@ from harness.ports import free_port
 from harness.process import Process
 from harness.waiting import wait_until
 
-_LOG4J = """\
+# Of a worker: to standard output, warnings and worse.
+LOG4J = """\
 rootLogger.level = warn
 rootLogger.appenderRef.stdout.ref = stdout
 appender.stdout.type = Console
@@ -44,7 +45,7 @@ class RealDebezium:
                                  ("connector", connector)):
             (directory / f"{name}.properties").write_text("".join(
                 f"{key}={value}\n" for key, value in properties.items()))
-        (directory / "log4j2.properties").write_text(_LOG4J)
+        (directory / "log4j2.properties").write_text(LOG4J)
         self._process = None
 
     def start(self):
