@@ -37,6 +37,7 @@ struct Arguments {
   int wait_seconds = 10;
   std::string work_directory;
   std::string report_file;
+  bool json_equal = false;
   bool fail_on_not_in_table = false;
   bool fail_on_duplicates = false;
   bool read_committed = false;
@@ -98,12 +99,30 @@ absl::StatusOr<Config> LoadConfig(const Arguments& arguments) {
   return config;
 }
 
+// A claim check has the digest of the payload's bytes.
+absl::Status RefuseClaimChecks(const OutboxOptions& outbox) {
+  for (const TableOptions& table : outbox.tables) {
+    if (table.claim_check_above == 0) continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "--json-equal: table {} has claim checks (claim_check_above), which "
+        "tell the bytes of a payload alone: leave --json-equal out, or look at "
+        "another table (--table)",
+        table.name));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments,
                                             const Config& config) {
   VerifierOptions options;
   options.outbox = config.outbox;
   const absl::Status kept = KeepTable(arguments.table, options.outbox);
   if (!kept.ok()) return kept;
+  if (arguments.json_equal) {
+    const absl::Status refused = RefuseClaimChecks(options.outbox);
+    if (!refused.ok()) return refused;
+    options.compared_as = ComparedAs::kJson;
+  }
   // Messages may have no id.
   options.fail_on_without_id = !options.outbox.messages.enabled();
   if (options.outbox.messages.enabled()) {
@@ -194,6 +213,9 @@ void AddVerify(CLI::App& app, int& exit_code) {
   verb.Option("--report", arguments->report_file,
               "Also write the report as JSON to this file");
   verb.Flag("--json", arguments->json, "Print the report as JSON");
+  verb.Flag("--json-equal", arguments->json_equal,
+            "Keys and values that are the same JSON are equal, whatever their "
+            "bytes");
   verb.Flag("--fail-on-unknown", arguments->fail_on_not_in_table,
             "A record without a row is an error");
   verb.Flag("--fail-on-duplicates", arguments->fail_on_duplicates,

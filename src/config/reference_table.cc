@@ -1,6 +1,5 @@
 #include <set>
 
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "config/reference.h"
 #include "config/reference_keys.h"
@@ -31,13 +30,13 @@ std::string ReferenceTable() {
     const std::string path = GeneralPath(key);
     if (!done.insert(path).second) continue;
     const KeyText& text = TextOf(key);
-    const std::string cells =
-        absl::StrJoin({ValuesOf(key), ShownDefault(key),
-                       std::string(text.text) + ReloadNote(text.reload)},
-                      " | ", [](std::string* out, const std::string& cell) {
-                        *out += absl::StrReplaceAll(cell, {{"|", "\\|"}});
-                      });
-    table += fmt::format("| {} | {} |\n", Code(path), cells);
+    table += fmt::format("| {} |", Code(path));
+    for (const std::string& cell :
+         {ValuesOf(key), ShownDefault(key),
+          std::string(text.text) + ReloadNote(text.reload)}) {
+      table += fmt::format(" {} |", absl::StrReplaceAll(cell, {{"|", "\\|"}}));
+    }
+    table += '\n';
   }
   return table;
 }

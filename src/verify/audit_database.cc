@@ -118,7 +118,7 @@ std::optional<int64_t> HashOfKey(const std::optional<std::string_view>& key) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AuditDatabase>> AuditDatabase::Create(
-    const std::string& directory) {
+    const std::string& directory, std::optional<JsonForms> forms) {
   std::string path = directory + "/walpost-verify-XXXXXX";
   const int file = mkstemp(path.data());
   if (file < 0) {
@@ -129,6 +129,7 @@ absl::StatusOr<std::unique_ptr<AuditDatabase>> AuditDatabase::Create(
   sqlite3* database = nullptr;
   const int code = sqlite3_open(path.c_str(), &database);
   std::unique_ptr<AuditDatabase> evidence(new AuditDatabase(database, path));
+  evidence->forms_ = forms;
   if (code != SQLITE_OK) return evidence->Error("opening");
   WALPOST_RETURN_IF_ERROR(evidence->Run(kSchema));
   WALPOST_RETURN_IF_ERROR(evidence->Prepare(
@@ -164,19 +165,28 @@ AuditDatabase::~AuditDatabase() {
 }
 
 absl::Status AuditDatabase::Add(const ExpectedRecord& row) {
+  std::optional<std::string> key = row.key;
+  std::optional<std::string> value_form;
+  std::optional<std::string_view> value = row.value;
+  if (forms_) {
+    key = forms_->key.OfRow(row.key);
+    value_form = forms_->value.OfRow(row.value);
+    value = value_form;
+  }
   BindText(add_row_, 1, row.id);
   BindText(add_row_, 2, row.topic);
   BindNumber(add_row_, 3, row.key_is_known);
-  BindBytes(add_row_, 4, row.key);
+  BindBytes(add_row_, 4, key);
   BindNumber(add_row_, 5, row.value_is_known);
-  BindNumber(add_row_, 6, HashOfValue(row.value));
+  BindNumber(add_row_, 6, HashOfValue(value));
   BindNumber(add_row_, 7, row.sequence);
   BindNumber(add_row_, 8, row.must_be_there);
   BindNumber(add_row_, 9, row.row_order);
   BindNumber(add_row_, 10, CanRepeat(row.id));
   BindNumber(add_row_, 11, row.written);
   BindNumber(add_row_, 12, row.came_through);
-  BindNumber(add_row_, 13, HashOfKey(row.key));
+  BindNumber(add_row_, 13,
+             row.has_bytes_of_key ? HashOfKey(row.key) : std::nullopt);
   BindNumber(add_row_, 14, row.is_of_other_origin);
   return Step(add_row_);
 }
@@ -190,12 +200,22 @@ absl::Status AuditDatabase::Add(const FoundRecord& record) {
     if (*record.decision != "discarded") return absl::OkStatus();
     return AddDisposition(record.id, record.key, Disposition::kDiscarded);
   }
+  std::optional<std::string> key_form;
+  std::optional<std::string> value_form;
+  std::optional<std::string_view> key = record.key;
+  std::optional<std::string_view> value = record.value;
+  if (forms_) {
+    key_form = forms_->key.OfRecord(record.key);
+    value_form = forms_->value.OfRecord(record.value);
+    key = key_form;
+    value = value_form;
+  }
   BindText(add_record_, 1, record.id);
   BindText(add_record_, 2, record.topic);
   BindNumber(add_record_, 3, record.partition);
   BindNumber(add_record_, 4, record.offset);
-  BindBytes(add_record_, 5, record.key);
-  BindNumber(add_record_, 6, HashOfValue(record.value, record.claimed));
+  BindBytes(add_record_, 5, key);
+  BindNumber(add_record_, 6, HashOfValue(value, record.claimed));
   BindText(add_record_, 7, record.position);
   BindNumber(add_record_, 8, record.is_replayed);
   BindText(add_record_, 9, record.repair);
@@ -207,8 +227,10 @@ absl::Status AuditDatabase::Add(const FoundRecord& record) {
 absl::Status AuditDatabase::AddDisposition(
     const std::optional<std::string>& id,
     const std::optional<std::string_view>& key, Disposition fate) {
+  std::optional<std::string> key_form;
+  if (forms_) key_form = forms_->key.OfRecord(key);
   BindText(add_disposition_, 1, id);
-  BindBytes(add_disposition_, 2, key);
+  BindBytes(add_disposition_, 2, forms_ ? key_form : key);
   BindNumber(add_disposition_, 3, static_cast<int64_t>(fate));
   return Step(add_disposition_);
 }

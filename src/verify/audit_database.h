@@ -18,6 +18,7 @@
 #include "base/sha256.h"
 #include "outbox/events_on_record.h"
 #include "verify/expired_rows.h"
+#include "verify/json_form.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -31,6 +32,9 @@ struct ExpectedRecord {
   std::optional<std::string> topic;
   bool key_is_known = false;
   std::optional<std::string> key;
+  // False if the record's key has other bytes, so that its partition is not
+  // known.
+  bool has_bytes_of_key = true;
   bool value_is_known = false;
   std::optional<std::string_view> value;
   std::optional<int64_t> sequence;
@@ -66,12 +70,19 @@ struct FoundRecord {
   std::optional<std::string> decision;
 };
 
+// Forms in which keys and values are compared.
+struct JsonForms {
+  JsonForm key;
+  JsonForm value;
+};
+
 class AuditDatabase {
  public:
-  // `directory`: place of the temporary file. kFailedPrecondition: it cannot be
-  // written there.
+  // `directory`: place of the temporary file. `forms`: nullopt compares bytes.
+  // kFailedPrecondition: the file cannot be written there.
   static absl::StatusOr<std::unique_ptr<AuditDatabase>> Create(
-      const std::string& directory);
+      const std::string& directory,
+      std::optional<JsonForms> forms = std::nullopt);
   ~AuditDatabase();
 
   // kResourceExhausted: the disk is full.
@@ -126,6 +137,7 @@ class AuditDatabase {
 
   sqlite3* database_;
   std::string path_;
+  std::optional<JsonForms> forms_;
   sqlite3_stmt* add_row_ = nullptr;
   sqlite3_stmt* add_record_ = nullptr;
   sqlite3_stmt* add_newer_ = nullptr;

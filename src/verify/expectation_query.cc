@@ -1,6 +1,7 @@
 #include "verify/expectation_query.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/status_macros.h"
 #include "base/xid.h"
@@ -9,6 +10,7 @@
 #include "outbox/row_order.h"
 #include "outbox/row_origin.h"
 #include "pgoutput/type_oid.h"
+#include "verify/json_form.h"
 #include "verify/topic_prefixes.h"
 
 namespace walpost {
@@ -34,7 +36,7 @@ class Expressions {
     switch (source.kind) {
       case FieldSource::Kind::kUsual:
         for (const std::string& name : usual) {
-          if (Has(name)) return Column(name);
+          if (Find(name) != nullptr) return Column(name);
         }
         return std::string(kNull);
       case FieldSource::Kind::kColumn:
@@ -48,8 +50,8 @@ class Expressions {
   }
 
   absl::StatusOr<std::string> Column(const std::string& name) const {
-    const auto found = std::ranges::find(columns_, name, &ColumnType::name);
-    if (found == columns_.end()) {
+    const ColumnType* found = Find(name);
+    if (found == nullptr) {
       return absl::InvalidArgumentError(
           fmt::format("table {} has no column '{}': correct outbox.tables or "
                       "--sequence",
@@ -58,6 +60,17 @@ class Expressions {
     if (found->is_bytea) return QuotedName(name);
     if (!found->casts_to_output) return OutputTextSql(QuotedName(name));
     return QuotedName(name) + "::text COLLATE \"C\"";
+  }
+
+  // The column of a field; nullptr: none is mapped to it.
+  const ColumnType* FieldColumn(const FieldSource& source,
+                                const std::vector<std::string>& usual) const {
+    if (source.kind == FieldSource::Kind::kColumn) return Find(source.text);
+    if (source.kind != FieldSource::Kind::kUsual) return nullptr;
+    for (const std::string& name : usual) {
+      if (const ColumnType* column = Find(name)) return column;
+    }
+    return nullptr;
   }
 
   // A name in a topic template: a field first, then a column.
@@ -90,9 +103,9 @@ class Expressions {
   static constexpr const char* kNull = "NULL::text";
 
  private:
-  bool Has(const std::string& name) const {
-    return std::ranges::find(columns_, name, &ColumnType::name) !=
-           columns_.end();
+  const ColumnType* Find(const std::string& name) const {
+    const auto found = std::ranges::find(columns_, name, &ColumnType::name);
+    return found == columns_.end() ? nullptr : &*found;
   }
 
   const TableOptions& table_;
@@ -170,6 +183,23 @@ std::string CameThrough(const TableOptions& table, const ConfirmedBy& by) {
   return fmt::format("{} >= {}", kWritten, from);
 }
 
+// Whether Debezium's connector makes of it what its output function does.
+bool RemainsText(const ColumnType* column) {
+  if (column == nullptr || column->has_default) return false;
+  constexpr std::array<uint32_t, 8> kTypes = {
+      pgoutput::kTextOid, pgoutput::kVarcharOid, pgoutput::kUuidOid,
+      pgoutput::kJsonOid, pgoutput::kJsonbOid,   pgoutput::kInt2Oid,
+      pgoutput::kInt4Oid, pgoutput::kInt8Oid};
+  return std::ranges::find(kTypes, column->type_oid) != kTypes.end();
+}
+
+bool HasEnvelope(const debezium::Options& options) {
+  return std::ranges::any_of(
+      options.placements, [](const debezium::Placement& placement) {
+        return placement.place == debezium::Placement::Place::kEnvelope;
+      });
+}
+
 std::vector<OrderColumn> OrderColumnsOf(
     const std::vector<ColumnType>& columns) {
   std::vector<OrderColumn> order;
@@ -225,7 +255,8 @@ std::string QuotedTableName(const std::string& name) {
 absl::StatusOr<ExpectationQuery> ExpectationQuery::Create(
     const TableOptions& table, const RouteOptions& route,
     const std::vector<ColumnType>& columns, const std::string& sequence_column,
-    const ConfirmedBy& confirmed_by, OriginFilter origin) {
+    const ConfirmedBy& confirmed_by, OriginFilter origin,
+    ComparedAs compared_as) {
   const Expressions expressions(table, columns);
   WALPOST_ASSIGN_OR_RETURN(TopicTemplate topic,
                            TopicTemplate::Parse(TopicTemplateOf(table, route)));
@@ -240,15 +271,27 @@ absl::StatusOr<ExpectationQuery> ExpectationQuery::Create(
   }
   WALPOST_ASSIGN_OR_RETURN(const std::string topic_values,
                            expressions.References(query.topic_));
+  const FieldSource& key_source = table.columns.aggregate_id;
+  const std::vector<std::string> key_names = {"aggregate_id", "aggregateid"};
+  const FieldSource& value_source = table.columns.payload;
+  const std::vector<std::string> value_names = {"payload"};
   WALPOST_ASSIGN_OR_RETURN(const std::string key,
-                           expressions.Field(table.columns.aggregate_id,
-                                             {"aggregate_id", "aggregateid"}));
-  WALPOST_ASSIGN_OR_RETURN(
-      const std::string value,
-      expressions.Field(table.columns.payload, {"payload"}));
-  // Debezium's converters make other bytes of them.
-  query.knows_key_ = table.debezium == nullptr;
-  query.knows_value_ = table.value_columns.empty() && query.knows_key_;
+                           expressions.Field(key_source, key_names));
+  WALPOST_ASSIGN_OR_RETURN(const std::string value,
+                           expressions.Field(value_source, value_names));
+  query.knows_value_ = table.value_columns.empty();
+  if (table.debezium != nullptr) {
+    const bool as_json = compared_as == ComparedAs::kJson;
+    const ColumnType* key_column =
+        expressions.FieldColumn(key_source, key_names);
+    query.knows_key_ = as_json && RemainsText(key_column);
+    query.keeps_bytes_of_key_ = RemainsText(key_column) &&
+                                JsonForm::OfKeys(*table.debezium).keeps_bytes();
+    query.knows_value_ =
+        as_json &&
+        RemainsText(expressions.FieldColumn(value_source, value_names)) &&
+        !HasEnvelope(*table.debezium);
+  }
   query.value_sql_ = value;
   query.key_sql_ = key;
   query.time_sql_ = TimeSql(table.columns.timestamp, columns);

@@ -32,7 +32,12 @@ struct ColumnType {
   // A cast to text is the same as the output function, and faster.
   bool casts_to_output = false;
   bool counts = false;  // identity, or its default is nextval()
+  // NULL may stand for its DEFAULT in a record of Debezium.
+  bool has_default = false;
 };
+
+// How keys and values of rows and records are compared.
+enum class ComparedAs { kBytes, kJson };
 
 // The proof that a row was confirmed, and so must be in Kafka.
 struct ConfirmedBy {
@@ -62,7 +67,8 @@ class ExpectationQuery {
       const TableOptions& table, const RouteOptions& route,
       const std::vector<ColumnType>& columns,
       const std::string& sequence_column, const ConfirmedBy& confirmed_by,
-      OriginFilter origin = OriginFilter::kAny);
+      OriginFilter origin = OriginFilter::kAny,
+      ComparedAs compared_as = ComparedAs::kBytes);
 
   static constexpr int kFirstTopicValue = 9;
 
@@ -86,11 +92,14 @@ class ExpectationQuery {
   const TopicTemplate& topic() const { return topic_; }
   // The column that recover and the snapshot sort rows by; empty: none.
   const std::string& row_order() const { return row_order_; }
-  // False if the value is made from several columns, or has other bytes
-  // (TableOptions::debezium): it is not compared.
+  // False if the value is made from several columns, or converted to something
+  // else (TableOptions::debezium): it is not compared. As JSON a text remains
+  // what it is.
   bool knows_value() const { return knows_value_; }
   // Likewise.
   bool knows_key() const { return knows_key_; }
+  // False if the record's key has other bytes than the row's.
+  bool keeps_bytes_of_key() const { return keeps_bytes_of_key_; }
 
  private:
   explicit ExpectationQuery(TopicTemplate topic) : topic_(std::move(topic)) {}
@@ -108,6 +117,7 @@ class ExpectationQuery {
   std::string from_;
   bool knows_value_ = true;
   bool knows_key_ = true;
+  bool keeps_bytes_of_key_ = true;
 };
 
 // "public.outbox", quoted for SQL.

@@ -82,7 +82,7 @@ constexpr char kCompaction[] = R"(
           AND (later.written > expected.written
             OR later.written = expected.written
               AND later.row_order > expected.row_order))
-      OR value_is_known AND value_hash IS NULL AND NOT EXISTS (
+      OR key_is_known AND value_is_known AND value_hash IS NULL AND NOT EXISTS (
         SELECT 1 FROM found
         WHERE found.topic = expected.topic AND found.key = expected.key));
 )";

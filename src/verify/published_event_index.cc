@@ -130,8 +130,9 @@ absl::Status PublishedEventIndex::FindExpired(
                            TableReader::Connect(options.conninfo));
   for (const TableOptions& table : options.outbox.tables) {
     const auto add = [&](const ExpectedRecord& row) { return audit->Add(row); };
-    WALPOST_RETURN_IF_ERROR(
-        rows->Read(table, options.outbox, "", options.confirmed_by, add));
+    WALPOST_RETURN_IF_ERROR(rows->Read(table, options.outbox, "",
+                                       options.confirmed_by, ComparedAs::kBytes,
+                                       add));
   }
   WALPOST_RETURN_IF_ERROR(audit->Sort(SentBy::kLaterRecord));
   absl::Status added;

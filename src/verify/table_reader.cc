@@ -191,7 +191,8 @@ absl::StatusOr<std::vector<ColumnType>> TableReader::Columns(
           "SELECT a.attname::text, {}::bigint::text, (a.attidentity <> "
           "'' OR coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid) LIKE "
           "'nextval(%', false))::text, (a.atttypid IN (20, 21, 23, 25, 114, "
-          "1043, 2950, 3802))::text FROM pg_catalog.pg_attribute a LEFT JOIN "
+          "1043, 2950, 3802))::text, (NOT a.attnotnull AND d.adbin IS NOT "
+          "NULL)::text FROM pg_catalog.pg_attribute a LEFT JOIN "
           "pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = "
           "a.attnum WHERE a.attrelid = {}::regclass AND a.attnum > 0 AND NOT "
           "a.attisdropped ORDER BY a.attnum",
@@ -205,6 +206,7 @@ absl::StatusOr<std::vector<ColumnType>> TableReader::Columns(
     column.is_bytea = column.type_oid == pgoutput::kByteaOid;
     column.counts = Cell(rows.get(), row, 2) == "true";
     column.casts_to_output = Cell(rows.get(), row, 3) == "true";
+    column.has_default = Cell(rows.get(), row, 4) == "true";
     columns.push_back(std::move(column));
   }
   return columns;
@@ -213,13 +215,14 @@ absl::StatusOr<std::vector<ColumnType>> TableReader::Columns(
 absl::Status TableReader::Read(
     const TableOptions& table, const OutboxOptions& outbox,
     const std::string& sequence_column, const ConfirmedBy& confirmed_by,
+    ComparedAs compared_as,
     const std::function<absl::Status(const ExpectedRecord&)>& take) {
   WALPOST_ASSIGN_OR_RETURN(const std::vector<ColumnType> columns,
                            Columns(table.name));
   WALPOST_ASSIGN_OR_RETURN(
       const ExpectationQuery query,
       ExpectationQuery::Create(table, outbox.route, columns, sequence_column,
-                               confirmed_by, outbox.origin));
+                               confirmed_by, outbox.origin, compared_as));
   queries_.push_back(query);
   WALPOST_RETURN_IF_ERROR(
       Query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").status());
@@ -238,6 +241,7 @@ absl::Status TableReader::Read(
                              ExpectationQuery::kFirstTopicValue);
       expected.key_is_known = query.knows_key();
       expected.key = Text(batch.get(), row, 1);
+      expected.has_bytes_of_key = query.keeps_bytes_of_key();
       expected.value_is_known = query.knows_value();
       if (PQgetisnull(batch.get(), row, 2) == 0) {
         expected.value = Cell(batch.get(), row, 2);

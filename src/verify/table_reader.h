@@ -34,6 +34,7 @@ class TableReader {
   absl::Status Read(
       const TableOptions& table, const OutboxOptions& outbox,
       const std::string& sequence_column, const ConfirmedBy& confirmed_by,
+      ComparedAs compared_as,
       const std::function<absl::Status(const ExpectedRecord&)>& take);
 
   // Reads the parked events and the dead letters of a slot; none, if there is
@@ -81,8 +82,9 @@ class TableReader {
   // The column that recover and the snapshot sort the rows of the last table
   // by; empty: none.
   const std::string& row_order() const { return queries_.back().row_order(); }
-  // False if the values of the last table are made from several columns.
+  // False if the values of the last table are not compared, or its keys.
   bool knows_value() const { return queries_.back().knows_value(); }
+  bool knows_key() const { return queries_.back().knows_key(); }
 
   // Waits until the slot has confirmed all commits up to now, at most
   // `seconds`.

@@ -44,11 +44,22 @@ FindChosenPartitions(const OutboxOptions& outbox) {
   return chosen;
 }
 
+std::optional<JsonForms> FormsOf(const VerifierOptions& options) {
+  if (options.compared_as == ComparedAs::kBytes) return std::nullopt;
+  JsonForms forms;
+  if (const auto& debezium = options.outbox.debezium) {
+    forms.key = JsonForm::OfKeys(*debezium);
+    forms.value = JsonForm::OfValues(*debezium);
+  }
+  return forms;
+}
+
 }  // namespace
 
 absl::StatusOr<Report> Verifier::Run() {
-  WALPOST_ASSIGN_OR_RETURN(audit_database_,
-                           AuditDatabase::Create(options_.work_directory));
+  WALPOST_ASSIGN_OR_RETURN(
+      audit_database_,
+      AuditDatabase::Create(options_.work_directory, FormsOf(options_)));
   if (options_.id_file.empty()) {
     WALPOST_RETURN_IF_ERROR(ReadTables());
   } else {
@@ -144,30 +155,43 @@ absl::Status Verifier::NoteIfSkipped(const TableOptions& table,
 
 absl::Status Verifier::ReadTable(const TableOptions& table) {
   const uint64_t before = rows_;
-  WALPOST_RETURN_IF_ERROR(
-      table_->Read(table, options_.outbox, options_.sequence_column,
-                   options_.confirmed_by, [&](const ExpectedRecord& row) {
-                     if (row.topic) topics_.insert(*row.topic);
-                     all_rows_confirmed_ &= row.must_be_there;
-                     if (++rows_ % kProgressEvery == 0) {
-                       progress_("reading the table", rows_, 0);
-                     }
-                     const absl::Status noted = NoteIfSkipped(table, row);
-                     return noted.ok() ? audit_database_->Add(row) : noted;
-                   }));
+  WALPOST_RETURN_IF_ERROR(table_->Read(
+      table, options_.outbox, options_.sequence_column, options_.confirmed_by,
+      options_.compared_as, [&](const ExpectedRecord& row) {
+        if (row.topic) topics_.insert(*row.topic);
+        all_rows_confirmed_ &= row.must_be_there;
+        if (++rows_ % kProgressEvery == 0) {
+          progress_("reading the table", rows_, 0);
+        }
+        const absl::Status noted = NoteIfSkipped(table, row);
+        return noted.ok() ? audit_database_->Add(row) : noted;
+      }));
   row_orders_.insert(table_->row_order());
-  if (!table_->knows_value()) {
-    notes_.push_back(fmt::format(
-        "{} and were not compared",
-        table.debezium
-            ? fmt::format("keys and values of {} are made as Debezium makes "
-                          "them (records.profile)",
-                          table.name)
-            : fmt::format("values of {} are made of several columns",
-                          table.name)));
-  }
+  NoteNotCompared(table);
   if (rows_ == before) empty_tables_.push_back(table.name);
   return NoteUpdates(table.name);
+}
+
+void Verifier::NoteNotCompared(const TableOptions& table) {
+  if (table_->knows_value() && table_->knows_key()) return;
+  if (!table.debezium) {
+    notes_.push_back(fmt::format(
+        "values of {} are made of several columns and were not compared",
+        table.name));
+    return;
+  }
+  const bool as_json = options_.compared_as == ComparedAs::kJson;
+  const std::string_view parts = table_->knows_key()     ? "values"
+                                 : table_->knows_value() ? "keys"
+                                                         : "keys and values";
+  notes_.push_back(fmt::format(
+      "{} of {} are made as Debezium makes them (records.profile) and were not "
+      "compared{}",
+      parts, table.name,
+      as_json ? ": their columns are of types that it converts, or have a "
+                "DEFAULT, or it makes an envelope"
+              : ": --json-equal compares those of texts, JSON, integers and "
+                "uuids"));
 }
 
 // With the other sources, the state of a row is updated.

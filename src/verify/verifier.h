@@ -36,6 +36,7 @@ struct VerifierOptions {
   std::string publication;
   TopicReaderOptions kafka;
 
+  ComparedAs compared_as = ComparedAs::kBytes;
   std::string sequence_column;
   std::set<std::string> more_topics;
   // Instead of the table: a file of ids, one per line.
@@ -67,6 +68,7 @@ class Verifier {
 
  private:
   absl::Status ReadTables();
+  void NoteNotCompared(const TableOptions& table);
   absl::Status NoteUpdates(const std::string& table);
   absl::Status ReadTable(const TableOptions& table);
   absl::Status ReadIds();

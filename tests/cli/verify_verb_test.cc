@@ -48,11 +48,12 @@ class VerifyVerbTest : public testing::VerbFixture {
     testing::AnswerWalSource(server_);
     AnswerGapDiagnosis();
     server_.Answer("pg_catalog.set_config", {{"x"}});
-    server_.Answer(kColumns, {{"id", "25", "false", "true"},
-                              {"aggregate_type", "25", "false", "true"},
-                              {"aggregate_id", "25", "false", "true"},
-                              {"payload", "25", "false", "true"},
-                              {"seq", "20", "true", "true"}});
+    server_.Answer(kColumns,
+                   {{"id", "25", "false", "true", "false"},
+                    {"aggregate_type", "25", "false", "true", "false"},
+                    {"aggregate_id", "25", "false", "true", "false"},
+                    {"payload", "25", "false", "true", "false"},
+                    {"seq", "20", "true", "true", "false"}});
     server_.Answer(kUpdates, {{"0"}});
     server_.Answer("SELECT pg_current_wal_insert_lsn()::text", {{"0/500"}});
     server_.Answer(kConfirmed, {{"true"}});
@@ -319,6 +320,53 @@ TEST_F(VerifyVerbTest, FlagsMakeErrorsOfMore) {
   EXPECT_EQ(Run("verify").exit_code, kExitOk) << "a message may have none";
   SetRows({{"a"}});
   EXPECT_EQ(Run("verify --read-uncommitted").exit_code, kExitFindings);
+}
+
+TEST_F(VerifyVerbTest, TheSameJsonInOtherBytesIsEqualOnDemand) {
+  SetRows({{"a", R"({"n": 1.0, "m": 2})"}});
+  Write("a", R"({"m":2,"n":1})");
+  EXPECT_EQ(Run("verify").exit_code, kExitFindings);
+  SetRows({{"a", R"({"n": 1.0, "m": 2})"}});
+  const Outcome ended = Run("verify --json-equal");
+  EXPECT_EQ(ended.exit_code, kExitOk) << ended.out << ended.err;
+  SetRows({{"a", R"({"n": 1.0, "m": 3})"}});
+  EXPECT_EQ(Run("verify --json-equal").exit_code, kExitFindings);
+}
+
+TEST_F(VerifyVerbTest, AClaimCheckHasNoJsonToCompare) {
+  SetTables("    - name: public.outbox\n      claim_check_above: 2000000\n");
+  const Outcome ended = Run("verify --json-equal");
+  EXPECT_EQ(ended.exit_code, kExitUsage);
+  EXPECT_THAT(ended.err, HasSubstr("--json-equal: table public.outbox has "
+                                   "claim checks"));
+}
+
+// Not byte for byte: its keys decide about nothing.
+TEST_F(VerifyVerbTest, ConvertedRecordsAreComparedAsJsonOnDemand) {
+  Set("records", "{profile: debezium, logical_name: shop}");
+  const char* const order =
+      R"({"schema":{"type":"string","optional":true},"payload":"{\"n\": 1}"})";
+  const char* const key =
+      R"({"schema":{"type":"string","optional":true},"payload":"k"})";
+  for (const auto& [row, code] : {std::pair(R"({"n":1})", kExitOk),
+                                  std::pair(R"({"n":2})", kExitFindings)}) {
+    SetRows({{"a", row}});
+    if (code == kExitOk) Write("a", order, "t.order", key);
+    const Outcome ended = Run("verify");
+    EXPECT_EQ(ended.exit_code, kExitOk) << ended.out << ended.err;
+    EXPECT_THAT(ended.out,
+                HasSubstr("keys and values of public.outbox are made as "
+                          "Debezium makes them (records.profile) and were not "
+                          "compared: --json-equal compares those of texts"));
+    SetRows({{"a", row}});
+    EXPECT_EQ(Run("verify --json-equal").exit_code, code);
+  }
+  const std::string uuid = "a0000000-0000-4000-8000-000000000000";
+  SetRows({{uuid, R"({"n":1})"}});
+  Write(uuid, order, "t.order", R"({"schema":{},"payload":"l"})");
+  EXPECT_EQ(Run("verify").exit_code, kExitOk);
+  SetRows({{uuid, R"({"n":1})"}});
+  EXPECT_THAT(Run("verify --json-equal").out, HasSubstr("1 wrong_key"));
 }
 
 TEST_F(VerifyVerbTest, P11WhatTheSlotHasNotConfirmedIsNotMissing) {

@@ -13,7 +13,7 @@ import psycopg2.extensions
 import pytest
 import yaml
 
-from harness import KafkaReader, Walpost, note, wait_until
+from harness import KafkaReader, Walpost, note, verify, wait_until
 from harness.paths import walpost_binary
 from harness.ports import free_port
 from harness.real_debezium import RealDebezium
@@ -195,6 +195,8 @@ def test_random_rows_are_the_same_records(taken_over):
     assert debezium.task_state() == "RUNNING", debezium.directory
     assert code == 0, said + relay.log()
     assert "compared: 300 events, 300 of them equal" in said, said
+    report = verify(relay, "--json-equal", sequence=None)
+    assert report["clean"] and report["expected"] == 305, report
     note(f"300 records of the real Debezium are equal, seed {seed}")
 
 

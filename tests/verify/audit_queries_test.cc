@@ -696,6 +696,26 @@ TEST_F(ExpiredTest, MissesATombstoneWhoseKeyIsStillThere) {
   EXPECT_EQ(Judged(), (Counts{{"missing!", 1}}));
 }
 
+// The key that a converter makes of it is another one.
+TEST_F(ExpiredTest, P11MissesATombstoneWhoseKeyIsNotKnown) {
+  Begin({});
+  ASSERT_TRUE(audit_database_->AddCompacted("orders").ok());
+  ExpectedRecord tombstone = Row(2);
+  tombstone.value.reset();
+  tombstone.key_is_known = false;
+  Write(tombstone);
+  EXPECT_EQ(Judged(), (Counts{{"missing!", 1}}));
+}
+
+TEST_F(ExpiredTest, LooksInEachPartitionIfTheKeyHasOtherBytes) {
+  Begin({{1, 7}});
+  ExpectedRecord row = Row(2);
+  row.key_is_known = row.has_bytes_of_key = false;
+  Write(row);
+  WriteAndSend(1);
+  EXPECT_EQ(Judged(), (Counts{{"expired", 1}}));
+}
+
 TEST(PartitionHashTest, IsThatOfJavasClients) {
   // org.apache.kafka.common.utils.Utils.toPositive(murmur2(bytes))
   EXPECT_EQ(PartitionHash("21", 2), 1173551340);
