@@ -74,8 +74,8 @@ class Shadow {
     }
   }
 
-  // Compares what is committed within `duration`, and then waits until Kafka
-  // has it, at most for `grace`.
+  // Compares what is committed within `duration`, and then waits at most for
+  // `grace` until Kafka has it, and until the event of each record was read.
   asio::awaitable<absl::Status> Run(milliseconds duration, milliseconds grace) {
     // Before the slot: so Kafka has every event of it behind these ends.
     WALPOST_CO_RETURN_IF_ERROR(co_await Follow());
@@ -84,8 +84,15 @@ class Shadow {
                    asio::detached);
     const MonotonicTime end = Clock::now() + duration;
     WALPOST_CO_RETURN_IF_ERROR(co_await Look(end, false));
-    stream_.Stop();
+    comparison_.EndExtra();
+    WALPOST_CO_RETURN_IF_ERROR(co_await stream_.StopAtNow());
     WALPOST_CO_RETURN_IF_ERROR(co_await Look(Clock::now() + grace, true));
+    if (!has_streamed_) {
+      co_return absl::DeadlineExceededError(fmt::format(
+          "within --grace the events were read up to LSN {} only: set a longer "
+          "--grace",
+          stream_.taken().ToString()));
+    }
     comparison_.Finish();
     co_return absl::OkStatus();
   }

@@ -108,7 +108,7 @@ void RecordComparison::Find(ComparedRecord record) {
     ++repeated_;
     return;
   }
-  Found found{std::move(record), number};
+  Found found{std::move(record), number, has_extra_};
   const auto expected = expected_.find(name);
   if (expected == expected_.end()) {
     found_.emplace(name, std::move(found));  // its event may come yet
@@ -184,6 +184,7 @@ void RecordComparison::Finish() {
   }
   expected_.clear();
   for (const auto& [id, found] : found_) {
+    if (!found.may_be_extra) continue;
     const Place place = PlaceOf(found.record);
     const std::optional<uint64_t>& begin = partitions_[place].first_matched;
     if (!begin || found.number < *begin) {

@@ -6,8 +6,10 @@
 //   Find  ──┘
 //
 // Either side may come first. What is on one side alone counts when the
-// comparison ends: Kafka's records before the first event of their partition
-// that is on both sides are of events before the comparison began.
+// comparison ends, but for two kinds of Kafka's records: those before the first
+// event of their partition that is on both sides, which are of events before
+// the comparison began, and those after EndExtra, whose events may not be
+// expected any more.
 //
 // Pure: no clock, no I/O.
 #pragma once
@@ -67,6 +69,10 @@ class RecordComparison {
 
   void Expect(ComparedRecord record);
   void Find(ComparedRecord record);
+  // What is found from now on is compared, and is no difference alone. Call it
+  // before the last event is known: the events of all records until now must
+  // be expected before Finish.
+  void EndExtra() { has_extra_ = false; }
   // Nothing more comes: what is on one side alone is a difference.
   void Finish();
 
@@ -100,6 +106,7 @@ class RecordComparison {
   struct Found {
     ComparedRecord record;
     uint64_t number;
+    bool may_be_extra;
   };
   struct Partition {
     uint64_t records = 0;
@@ -121,6 +128,7 @@ class RecordComparison {
   std::deque<std::string> matched_order_;
   std::map<Place, Partition> partitions_;
   absl::flat_hash_map<std::string, uint64_t> last_of_key_;
+  bool has_extra_ = true;
   uint64_t numbers_ = 0;
   uint64_t compared_ = 0;
   uint64_t equal_ = 0;

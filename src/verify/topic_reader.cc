@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kAnswerMillis = 10'000;
 // Without a record for this time, the brokers count as unreachable.
+constexpr int kMaxTaken = 10'000;  // in one call
 constexpr milliseconds kRecordLimit{30'000};
 constexpr milliseconds kSlice{1'000};
 
@@ -369,7 +370,7 @@ absl::Status TopicReader::Follow(const std::set<std::string>& prefixes) {
 }
 
 absl::Status TopicReader::TakeNew(const TakeMessage& take) {
-  for (;;) {
+  for (int i = 0; i < kMaxTaken; ++i) {
     const Message message(rd_kafka_consumer_poll(client_.get(), 0),
                           rd_kafka_message_destroy);
     if (message == nullptr) return absl::OkStatus();
@@ -381,6 +382,7 @@ absl::Status TopicReader::TakeNew(const TakeMessage& take) {
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return ReadFailure(*message);
     WALPOST_RETURN_IF_ERROR(take(*message));
   }
+  return absl::OkStatus();
 }
 
 std::optional<int32_t> TopicReader::PartitionOf(const std::string& topic,

@@ -89,7 +89,8 @@ class TopicReader {
   // of `prefixes`. Call it again for topics and partitions that are made
   // meanwhile: they are read from their beginning.
   absl::Status Follow(const std::set<std::string>& prefixes);
-  // `take` gets the records that have come, if there are any.
+  // `take` gets the records that have come, if there are any; some of them, if
+  // there are many.
   absl::Status TakeNew(const TakeMessage& take);
   // Where a key belongs in a topic that is followed; nullopt: it is not.
   std::optional<int32_t> PartitionOf(const std::string& topic,

@@ -1,6 +1,7 @@
 """walpost shadow: what walpost would send, beside what another relay sends. The
 other one here is a second walpost, whose configuration is changed in one place."""
 
+import contextlib
 import json
 import re
 import threading
@@ -61,6 +62,30 @@ def test_equal_records(walpost, table, kafka, topics):
     said = _shadow(ours, table)
     assert said.returncode == 0, said.stdout + said.stderr + theirs.log()
     assert "compared: 20 events, 20 of them equal\n" in said.stdout, said.stdout
+
+
+def test_rows_that_come_all_the_time(walpost, table, kafka, topics):
+    """No event of the end is on one side alone, whichever was faster."""
+    ours, _ = _relays(walpost, table, kafka, topics, {}, {})
+    ended = threading.Event()
+
+    def insert():
+        with contextlib.closing(table.connect()) as own, own.cursor() as cursor:
+            while not ended.is_set():
+                cursor.execute("insert into outbox (aggregatetype, aggregateid,"
+                               " payload) select 'order', n, '{}' from"
+                               " generate_series(1, 3) n")
+
+    thread = threading.Thread(target=insert)
+    thread.start()
+    try:
+        for _ in range(3):
+            said = ours.verb("shadow", "--for", "2s", "--json")
+            assert said.returncode == 0, said.stdout + said.stderr
+            assert json.loads(said.stdout)["compared"] > 20, said.stdout
+    finally:
+        ended.set()
+        thread.join()
 
 
 _DIFFERENCES = {

@@ -124,6 +124,21 @@ TEST_F(RecordComparisonTest, ARecordThatCameFirstIsNotEarlier) {
   EXPECT_EQ(CountOf(Kind::kExtra), 1);
 }
 
+// Its event was committed after the last one that was read.
+TEST_F(RecordComparisonTest, ARecordOfTheEndIsNotExtra) {
+  Both(Of("1"), Of("1"));
+  comparison_.Find(Of("extra"));
+  comparison_.EndExtra();
+  comparison_.Find(Of("2"));
+  comparison_.Find(Of("later"));
+  comparison_.Expect(Of("2"));
+  comparison_.Expect(Of("missing"));
+  comparison_.Finish();
+  EXPECT_EQ(CountOf(Kind::kExtra), 1);
+  EXPECT_EQ(CountOf(Kind::kMissing), 1);
+  EXPECT_EQ(comparison_.equal(), 2);
+}
+
 TEST_F(RecordComparisonTest, RepeatedRecordsAndEventsWithoutAnId) {
   Both(Of("1"), Of("1"));
   comparison_.Find(Of("1"));

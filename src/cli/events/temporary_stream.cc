@@ -82,6 +82,22 @@ asio::awaitable<absl::Status> TemporaryStream::Start() {
   co_return status;
 }
 
+asio::awaitable<absl::Status> TemporaryStream::StopAtNow() {
+  ConnectionOptions options;
+  options.server = config_.postgres.server;
+  options.application_name = application_name_;
+  WALPOST_CO_ASSIGN_OR_RETURN(auto connection,
+                              co_await Connection::Connect(executor_, options));
+  // Nothing beyond it has been sent to any reader.
+  WALPOST_CO_ASSIGN_OR_RETURN(
+      auto rows, co_await connection->Execute(
+                     "SELECT pg_catalog.pg_current_wal_flush_lsn()"));
+  WALPOST_CO_ASSIGN_OR_RETURN(auto end, Lsn::Parse(rows.Text(0, 0)));
+  end_ = end;
+  OnTransactionEnd(taken_);
+  co_return absl::OkStatus();
+}
+
 asio::awaitable<absl::Status> TemporaryStream::RequirePublication(
     Connection& connection) {
   const std::string& publication = config_.postgres.publication;

@@ -5,6 +5,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -32,10 +33,14 @@ class TemporaryStream final : private EventConsumer {
   // Makes the slot. kFailedPrecondition: there is no publication, and it is not
   // to be made (postgres.create).
   boost::asio::awaitable<absl::Status> Start();
-  // Reads until Stop, or an error.
+  // Reads until Stop, an error, or the end that StopAtNow has found.
   boost::asio::awaitable<absl::Status> Run() { return reader_.Run(); }
   // Also from within `take`.
   void Stop() { stream_.Abandon(); }
+  // Stops when all that has been committed until now is taken.
+  boost::asio::awaitable<absl::Status> StopAtNow();
+  // The LSN up to which everything was taken.
+  Lsn taken() const { return taken_; }
 
  private:
   boost::asio::awaitable<absl::Status> RequirePublication(
@@ -51,6 +56,7 @@ class TemporaryStream final : private EventConsumer {
   }
   void OnTransactionEnd(Lsn end_lsn) override {
     taken_ = std::max(taken_, end_lsn);
+    if (end_ && taken_ >= *end_) Stop();
   }
   void OnKeepalive(Lsn wal_end) override { OnTransactionEnd(wal_end); }
   Lsn confirmable() const override { return taken_; }
@@ -66,6 +72,7 @@ class TemporaryStream final : private EventConsumer {
   WalStream stream_;
   ReplicationReader reader_;
   Lsn taken_;
+  std::optional<Lsn> end_;
 };
 
 }  // namespace walpost
