@@ -1,11 +1,11 @@
 // walpost import-debezium: a configuration from that of a Debezium connector.
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/own_arguments.h"
 #include "base/status_macros.h"
 #include "cli/shared/exit_code.h"
 #include "cli/shared/output.h"
@@ -81,6 +81,15 @@ int WriteTo(const std::string& path, const std::string& yaml) {
     PrintContent(yaml);
     return kExitOk;
   }
+  const auto before = ReadFile(path);
+  if (before.ok() && *before == yaml) return kExitOk;
+  if (std::error_code error; std::filesystem::exists(path, error)) {
+    return Fail(absl::InvalidArgumentError(fmt::format(
+                    "--output {}: it exists, and may have been edited: give "
+                    "another name, or remove it",
+                    path)),
+                kExitUsage);
+  }
   std::ofstream file(path);
   file << yaml;
   file.close();
@@ -99,23 +108,24 @@ absl::Status PrintPosition(const ImportArguments& arguments) {
   const auto offset = ReadConnectorOffset(text);
   if (!offset.ok()) return About(arguments.offsets, offset.status());
   const bool is_whole = offset->name == "lsn_commit";
-  Print(stderr,
-        "Position ({}): start with\n"
-        "  walpost run {} --from-lsn {}\n"
-        "  {}\n",
-        offset->name,
-        arguments.output.empty() ? "-c walpost.yaml"
-                                 : "-c " + ShellWord(arguments.output),
-        offset->lsn.ToString(),
-        is_whole ? "Transactions before it are in Kafka. The one that commits "
-                   "there is sent again: the offset does not say whether all "
-                   "of its events were sent."
-                 : "The offset has no lsn_commit: events of transactions that "
-                   "were open there are sent again.");
+  Print(
+      "Position ({}): start with\n"
+      "  walpost run -c walpost.yaml --from-lsn {}\n"
+      "  {}\n",
+      offset->name, offset->lsn.ToString(),
+      is_whole ? "Transactions before it are in Kafka. The one that commits "
+                 "there is sent again: the offset does not say whether all "
+                 "of its events were sent."
+               : "The offset has no lsn_commit: events of transactions that "
+                 "were open there are sent again.");
   return absl::OkStatus();
 }
 
 int RunImport(const ImportArguments& arguments) {
+  if (!arguments.offsets.empty()) {
+    const absl::Status status = PrintPosition(arguments);
+    return status.ok() ? kExitOk : Fail(status, kExitUsage);
+  }
   const auto result = Translate(arguments);
   if (!result.ok()) return Fail(result.status(), kExitUsage);
   const ImportReport& report = result->report;
@@ -130,10 +140,6 @@ int RunImport(const ImportArguments& arguments) {
         "No configuration was written. Change the settings above in a copy "
         "of the file, or give --partial to write what can be carried over.\n");
     return kExitFindings;
-  }
-  if (!arguments.offsets.empty()) {
-    const absl::Status status = PrintPosition(arguments);
-    if (!status.ok()) return Fail(status, kExitUsage);
   }
   const int written = WriteTo(arguments.output, result->yaml);
   if (written != kExitOk) return written;
@@ -166,9 +172,10 @@ void AddImportDebezium(CLI::App& app, int& exit_code) {
               "more headers; else the newest");
   verb.Option("--offsets", arguments->offsets,
               "The connector's stored offset, as GET /connectors/NAME/offsets "
-              "shows it: print from where to run");
-  verb.Option("-o,--output", arguments->output,
-              "Write the configuration to this file; else to standard output");
+              "shows it: print from where to run, and no configuration")
+      .Excludes(verb.Option(
+          "-o,--output", arguments->output,
+          "Write the configuration to this file; else to standard output"));
   verb.Flag("--partial", arguments->is_partial,
             "Write a configuration also if settings cannot be carried over; "
             "its comments name them");

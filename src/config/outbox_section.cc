@@ -328,6 +328,7 @@ void DescribeOutbox(Section& section, OutboxOptions& outbox) {
 
 void ReadOutbox(Section section, OutboxOptions& outbox) {
   if (section.is_described()) return DescribeOutbox(section, outbox);
+  const bool has_list = section.Get("tables").IsSequence();
   size_t place = 0;
   for (Section& table : section.Children("tables")) {
     TableOptions added;
@@ -344,10 +345,15 @@ void ReadOutbox(Section section, OutboxOptions& outbox) {
     entries.push_back(std::move(added));
   }
   ReadMessages(section.Child("messages"), outbox.messages);
-  section.Done();
   if (EntriesOf(outbox).empty() && !outbox.messages.enabled()) {
+    if (has_list) {
+      section.Fail("tables",
+                   "it is empty, and there is no outbox.messages.prefix: name "
+                   "a table, or leave it out for public.outbox");
+    }
     outbox.tables.emplace_back();
   }
+  section.Done();
 }
 
 void ReadRoute(Section section, OutboxOptions& outbox) {

@@ -193,6 +193,9 @@ std::string WriteConfig(const ImportContext& context, const std::string& file) {
     text += "\ndelivery:\n  guarantee: exactly_once\n";
   }
   text +=
+      "\n# Status, metrics and health, in place of Connect's REST and JMX.\n"
+      "http:\n  listen: 127.0.0.1:9187\n";
+  text +=
       "\n# Rows that are in the table already were sent by the connector.\n"
       "snapshot: never\n";
   return text;

@@ -81,19 +81,35 @@ std::vector<std::string> YamlDocuments(std::string_view text) {
   return documents;
 }
 
+// The connectors of a manifest; a list and a template of OpenShift have several
+// manifests.
+void FindConnectors(const YAML::Node& manifest,
+                    std::vector<YAML::Node>& connectors) {
+  if (!manifest.IsMap()) return;
+  const YAML::Node kind = manifest["kind"];
+  if (kind && kind.as<std::string>() == "KafkaConnector") {
+    connectors.push_back(manifest);
+  }
+  for (const char* members : {"items", "objects"}) {
+    const YAML::Node list = manifest[members];
+    if (!list || !list.IsSequence()) continue;
+    for (const YAML::Node& member : list) FindConnectors(member, connectors);
+  }
+}
+
 absl::StatusOr<ConnectorFile> ReadYaml(std::string_view text) {
   ConnectorFile file;
   try {
+    std::vector<YAML::Node> connectors;
     for (const std::string& one : YamlDocuments(text)) {
-      const YAML::Node document = YAML::Load(one);
-      if (!document.IsMap()) continue;
-      const YAML::Node kind = document["kind"];
-      if (!kind || kind.as<std::string>() != "KafkaConnector") continue;
-      if (!file.settings.empty()) {
-        return absl::InvalidArgumentError(
-            "it has more than one KafkaConnector: give one of them");
-      }
-      const YAML::Node spec = document["spec"];
+      FindConnectors(YAML::Load(one), connectors);
+    }
+    if (connectors.size() > 1) {
+      return absl::InvalidArgumentError(
+          "it has more than one KafkaConnector: give one of them");
+    }
+    for (const YAML::Node& connector : connectors) {
+      const YAML::Node spec = connector["spec"];
       if (!spec || !spec.IsMap()) continue;
       if (spec["class"]) {
         file.settings.Add("connector.class", "spec.class",

@@ -246,7 +246,12 @@ void ImportRecords(ImportContext& context) {
 
 std::string ImportLogicalName(ImportContext& context) {
   const Setting* name = context.settings.Take("topic.prefix");
-  if (name == nullptr) name = context.settings.Take("database.server.name");
+  const Setting* former = context.settings.Take("database.server.name");
+  if (name != nullptr && former != nullptr) {
+    context.report.NotNeeded(former->key,
+                             "Debezium 2 and newer read topic.prefix instead");
+  }
+  if (name == nullptr) name = former;
   if (name == nullptr) {
     context.report.Refuse("topic.prefix",
                           "it is missing, and Debezium requires it");

@@ -187,6 +187,8 @@ constexpr KeyRule kConnectorRules[] = {
     {"header.converter*", kCarried, "records.header_converter"},
     {"producer.override.*", kCarried, "kafka.properties"},
     {"topic.creation.default.*", kCarried, "route.create_topics"},
+    {"topic.creation.enable", kNotNeeded,
+     "it is a setting of the worker, and has no effect in a connector"},
     {"topic.creation.groups", kRefused,
      "walpost creates all topics of a table alike (create_topics); create "
      "others beforehand",

@@ -83,6 +83,27 @@ std::string SecretReferences::Reference(std::string_view inner,
   return fmt::format("${{env:{}}}", variable);
 }
 
+// Something else may fill it in before Connect gets the file.
+void SecretReferences::NoteTemplate(std::string_view inner,
+                                    const Setting& setting) {
+  report_.Open(setting.key,
+               fmt::format("Connect takes ${{{0}}} as it stands, and so does "
+                           "the configuration. If something fills it in "
+                           "before, such as envsubst or Helm, write "
+                           "${{env:{1}}} there, or import what it makes",
+                           inner, VariableName(inner)));
+}
+
+bool SecretReferences::IsReplaced(std::string_view value) const {
+  for (size_t at = 0; (at = value.find("${", at)) != std::string_view::npos;) {
+    const size_t end = value.find('}', at);
+    if (end == std::string_view::npos) return false;
+    if (IsReference(value.substr(at + 2, end - at - 2))) return true;
+    at = end;
+  }
+  return false;
+}
+
 std::string SecretReferences::Translate(const Setting& setting) {
   const std::string_view value = setting.value;
   std::string translated;
@@ -93,9 +114,8 @@ std::string SecretReferences::Translate(const Setting& setting) {
     const size_t end = value.find('}', start);
     const std::string_view inner = value.substr(
         start + 2, end == std::string_view::npos ? end : end - start - 2);
-    // Connect replaces only what has a provider.
-    if (end == std::string_view::npos ||
-        (!is_server_ && inner.find(':') == std::string_view::npos)) {
+    if (end == std::string_view::npos || !IsReference(inner)) {
+      if (end != std::string_view::npos) NoteTemplate(inner, setting);
       translated += "$${";
       at = start + 2;
       continue;
@@ -108,7 +128,7 @@ std::string SecretReferences::Translate(const Setting& setting) {
 
 std::string SecretReferences::TranslateSecret(const Setting& setting,
                                               const std::string& variable) {
-  if (HasReference(setting.value)) return Translate(setting);
+  if (IsReplaced(setting.value)) return Translate(setting);
   const std::string name = Variable(variable, setting.key);
   report_.Remark(setting.key,
                  fmt::format("the file has the secret itself, which is not "

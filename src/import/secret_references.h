@@ -37,7 +37,14 @@ class SecretReferences {
                               const std::string& variable);
 
  private:
+  // Connect replaces only what has a provider.
+  bool IsReference(std::string_view inner) const {
+    return is_server_ || inner.find(':') != std::string_view::npos;
+  }
   std::string Reference(std::string_view inner, const Setting& setting);
+  // Whether Connect, or Debezium Server, replaces a part of the value.
+  bool IsReplaced(std::string_view value) const;
+  void NoteTemplate(std::string_view inner, const Setting& setting);
   // A variable for it that no other reference has.
   std::string Variable(std::string_view key, std::string_view what);
 

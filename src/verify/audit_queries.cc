@@ -188,7 +188,7 @@ absl::Status JudgeStream(const AuditDatabase& evidence,
   uint64_t with_position = 0;
   WALPOST_RETURN_IF_ERROR(
       Count(evidence, "SELECT count(position) FROM found", with_position));
-  report.order_judged_by = "not checked";
+  report.order_judged_by = kNotChecked;
   const bool has_sequence = !options.sequence_column.empty();
   if (has_sequence) {
     report.order_judged_by = fmt::format("column {}", options.sequence_column);
@@ -218,7 +218,7 @@ absl::Status JudgeRepairs(const AuditDatabase& evidence,
                                  ? options.row_order
                                  : options.sequence_column;
   report.repairs_judged_by =
-      order.empty() ? "not checked" : fmt::format("column {}", order);
+      order.empty() ? kNotChecked : fmt::format("column {}", order);
   if (order.empty()) return absl::OkStatus();
   const std::string earlier =
       fmt::format(kEarlier,

@@ -61,11 +61,13 @@ std::string Report::ToText() const {
       text += fmt::format("{:>16}{}\n", "", example);
     }
   }
-  text += fmt::format("order judged by {}\n", order_judged_by);
+  text += order_judged_by == kNotChecked
+              ? "order not checked: no header walpost-position, no --sequence\n"
+              : fmt::format("order judged by {}\n", order_judged_by);
   if (!repairs_judged_by.empty()) {
-    text +=
-        fmt::format("order of recovered and snapshot records judged by {}\n",
-                    repairs_judged_by);
+    text += fmt::format("order of recovered and snapshot records {}{}\n",
+                        repairs_judged_by == kNotChecked ? "" : "judged by ",
+                        repairs_judged_by);
   }
   for (const std::string& note : notes) text += note + "\n";
   if (confirmed == Confirmed::kNotAll) {

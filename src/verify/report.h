@@ -46,10 +46,12 @@ struct FoundOfKind {
   bool is_error = false;
 };
 
+inline constexpr char kNotChecked[] = "not checked";
+
 struct Report {
   uint64_t expected = 0;
   uint64_t records = 0;
-  // "column X", "header walpost-position", or "not checked".
+  // "column X", "header walpost-position", or kNotChecked.
   std::string order_judged_by;
   // The same for records that recover or the snapshot has published; empty:
   // none.

@@ -24,6 +24,13 @@ constexpr milliseconds kSlice{1'000};
 using Message =
     std::unique_ptr<rd_kafka_message_t, decltype(&rd_kafka_message_destroy)>;
 
+// A property that is for producers is no mistake.
+void LogUnlessOfProperties(const rd_kafka_t* client, int level,
+                           const char* facility, const char* text) {
+  if (std::string_view(facility) == "CONFWARN") return;
+  rd_kafka_log_print(client, level, facility, text);
+}
+
 }  // namespace
 
 absl::Status TopicReader::Failed(std::string_view attempted,
@@ -51,6 +58,7 @@ absl::StatusOr<std::unique_ptr<TopicReader>> TopicReader::Connect(
     values.emplace_back(name, std::move(now));
   }
   rd_kafka_conf_t* conf = rd_kafka_conf_new();
+  rd_kafka_conf_set_log_cb(conf, LogUnlessOfProperties);
   char reason[512];
   for (const auto& [name, value] : values) {
     // A property that consumers reject is for producers.

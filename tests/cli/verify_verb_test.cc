@@ -114,7 +114,7 @@ TEST_F(VerifyVerbTest, RowsWithTheirRecordsAreClean) {
            0 split_key: keys in several partitions of one topic
            0 without_id: without the header id
            0 undecided: could not be decided, or was not compared
-order judged by not checked
+order not checked: no header walpost-position, no --sequence
 clean
 )");
   EXPECT_THAT(server_.StatementsWith(kParked), IsEmpty())
@@ -171,7 +171,7 @@ TEST_F(VerifyVerbTest, P11EachKindIsFoundAndToldApart) {
            0 without_id: without the header id
            1 undecided: could not be decided, or was not compared
                 t.order[0]@4 id changed: another event of this id, or the row's and altered
-order judged by not checked
+order not checked: no header walpost-position, no --sequence
 cleanup.policy of topic t.order cannot be seen (right DESCRIBE_CONFIGS): events that compaction has removed count as missing
 NOT clean
 )");
@@ -414,7 +414,7 @@ TEST_F(VerifyVerbTest, P11AnEmptyTableProvesLittle) {
            0 split_key: keys in several partitions of one topic
            0 without_id: without the header id
            0 undecided: could not be decided, or was not compared
-order judged by not checked
+order not checked: no header walpost-position, no --sequence
 table public.outbox has no row: records of rows that were deleted were not compared (--ids FILE compares with a list)
 clean
 )");
@@ -440,7 +440,7 @@ clean
            0 without_id: without the header id
            1 undecided: could not be decided, or was not compared
                 table public.outbox has no row, and 3 events are pending in the slot: start walpost, and verify again when it has caught up
-order judged by not checked
+order not checked: no header walpost-position, no --sequence
 the slot has not confirmed all of it: is walpost running? Rows that may be on their way are reported as unconfirmed, not as missing
 NOT clean
 )");
@@ -463,7 +463,7 @@ NOT clean
            0 without_id: without the header id
            1 undecided: could not be decided, or was not compared
                 table public.outbox has no row, and events of deleted rows may be pending in the slot: start walpost, and verify again when it has caught up
-order judged by not checked
+order not checked: no header walpost-position, no --sequence
 the slot has not confirmed all of it: is walpost running? Rows that may be on their way are reported as unconfirmed, not as missing
 NOT clean
 )");
@@ -511,7 +511,7 @@ TEST_F(VerifyVerbTest, IdsOfAFileAreExpectedInPlaceOfRows) {
            0 split_key: keys in several partitions of one topic
            0 without_id: without the header id
            0 undecided: could not be decided, or was not compared
-order judged by not checked
+order not checked: no header walpost-position, no --sequence
 cleanup.policy of topic t.order cannot be seen (right DESCRIBE_CONFIGS): events that compaction has removed count as missing
 NOT clean
 )");

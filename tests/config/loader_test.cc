@@ -552,7 +552,10 @@ TEST(LoaderTest, ATableWithoutASchemaIsPublic) {
 TEST(LoaderTest, MessagesAloneBringNoTable) {
   EXPECT_EQ(Parse("{outbox: {messages: {prefix: p}}}").outbox.tables.size(),
             0u);
-  EXPECT_EQ(Parse("{outbox: {tables: []}}").outbox.tables.size(), 1u);
+  EXPECT_EQ(Parse("{outbox: {tables: [], messages: {prefix: p}}}")
+                .outbox.tables.size(),
+            0u);
+  EXPECT_EQ(Parse("{outbox: {}}").outbox.tables.size(), 1u);
 }
 
 TEST(LoaderTest, TheClientIsNamedAfterTheSlot) {

@@ -301,6 +301,7 @@ TEST(PrinterTest, AWordThatLooksLikeAnotherKindStaysAWord) {
   for (const std::string word : {"null", "~", "true", "1", "0x1", "1e3", "no",
                                  "Null", "NULL", ".inf", "<<", "="}) {
     Config config;
+    config.outbox.tables.emplace_back();
     config.postgres.publication = word;
     config.kafka.properties = {{word, word}};
     const Config read = Parse(PrintConfig(config));

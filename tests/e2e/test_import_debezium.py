@@ -55,15 +55,21 @@ def test_takes_over_the_slot_at_the_stored_offset(database, kafka, topics,
     (directory / "offsets.json").write_text(json.dumps(
         {"offsets": [{"partition": {"server": "shop"},
                       "offset": {"lsn_commit": offset, "lsn": offset + 8}}]}))
-    ran = subprocess.run(
-        [walpost_binary(), "import-debezium", "connector.json", "--offsets",
-         "offsets.json"], cwd=directory, env={**os.environ}, timeout=30,
-        capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    begin = f"{offset >> 32:X}/{offset & 0xffffffff:X}"
-    assert f"--from-lsn {begin}" in ran.stderr
 
-    config = yaml.safe_load(ran.stdout)
+    def imported(*arguments):
+        ran = subprocess.run(
+            [walpost_binary(), "import-debezium", "connector.json", *arguments],
+            cwd=directory, env={**os.environ}, timeout=30, capture_output=True,
+            text=True, check=False)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+    begin = f"{offset >> 32:X}/{offset & 0xffffffff:X}"
+    assert f"--from-lsn {begin}\n" in imported("--offsets", "offsets.json")
+
+    imported("-o", "walpost.yaml")
+    imported("-o", "walpost.yaml")  # the same again
+    config = yaml.safe_load((directory / "walpost.yaml").read_text())
+    assert config["http"] == {"listen": "127.0.0.1:9187"}
     config["http"] = {"listen": f"127.0.0.1:{free_port()}"}
     relay = Walpost(directory / "walpost", config)
     try:

@@ -217,7 +217,7 @@ def test_the_slot_goes_to_walpost_and_back(taken_over, kafka, topics):
         json.dumps(debezium.offsets()))
     said = _import(debezium, "--offsets", "offsets.json")
     print(debezium.offsets())
-    begin = said.stderr.split("--from-lsn ")[1].split()[0]
+    begin = said.stdout.split("--from-lsn ")[1].split()[0]
     _insert(database, rows, 20)
     relay.start("--from-lsn", begin).wait_ready()
     wait_until(lambda: len(times()) == 40, "walpost's records", 60)

@@ -189,6 +189,12 @@ TEST(DebeziumImportTest, SaysOfEachSettingWhatBecomesOfIt) {
       {"extended.headers.enabled", "maybe", Kind::kRefused,
        "not true or false"},
       {"topic.creation.groups", "big", Kind::kRefused, "beforehand"},
+      {"topic.creation.enable", "true", Kind::kNotNeeded, "of the worker"},
+      {"database.server.name", "p", Kind::kNotNeeded, "topic.prefix instead"},
+      {"database.user", "${PG_USER}", Kind::kOpen,
+       "write ${env:PG_USER} there"},
+      {"database.password", "${PG_PASSWORD}", Kind::kRemark,
+       "the file has the secret itself"},
       {"topic.creation.default.include", "x", Kind::kRefused, "alike"},
       {"topic.creation.big.include", "x", Kind::kRefused, "not a setting"},
       {"key.converter", "io.confluent.connect.avro.AvroConverter",
@@ -380,6 +386,20 @@ TEST(DebeziumImportTest, RefusesWhatIsNoOutboxConnectorForPostgres) {
     EXPECT_TRUE(absl::IsInvalidArgument(status));
     EXPECT_NE(std::string(status.message()).find(text), std::string::npos)
         << status;
+  }
+}
+
+TEST(ConnectorFileTest, FindsTheConnectorOfAList) {
+  for (const char* const list :
+       {"kind: List\nitems", "kind: Template\nobjects"}) {
+    const std::string text = std::string(list) +
+                             ":\n- kind: KafkaConnect\n- kind: KafkaConnector\n"
+                             "  spec: {class: c, config: {a: b}}\n";
+    auto file = ReadConnectorFile(text);
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_EQ(file->settings.Find("connector.class")->value, "c");
+    EXPECT_EQ(file->settings.Find("a")->value, "b");
+    EXPECT_FALSE(ReadConnectorFile(text + "- kind: KafkaConnector\n").ok());
   }
 }
 

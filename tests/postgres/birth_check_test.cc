@@ -22,6 +22,7 @@ using ::testing::ElementsAre;
 using testing::FakePostgres;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 using namespace testing::wal_source;  // the words of the statements
 
@@ -36,7 +37,8 @@ class BirthCheckTest : public ::testing::Test {
 
   absl::StatusOr<Findings> Check(bool has_store = false) {
     connection_ = testing::Connect(context_, server_);
-    BirthCheck check(*connection_, options_, outbox_, has_store);
+    BirthCheck check(*connection_, options_, outbox_, has_store,
+                     has_other_user_);
     return Await(context_, check.Run());
   }
   Finding One(bool has_store = false) {
@@ -52,6 +54,7 @@ class BirthCheckTest : public ::testing::Test {
   std::unique_ptr<Connection> connection_;
   WalSourceOptions options_;
   OutboxOptions outbox_;
+  bool has_other_user_ = false;
 };
 
 TEST_F(BirthCheckTest, P9ARecordOfThisSystemIsInOrder) {
@@ -86,6 +89,16 @@ TEST_F(BirthCheckTest, P9WithoutARecordARunWritesIt) {
   options_.create = true;
   EXPECT_EQ(One().severity, Severity::kError);
   EXPECT_EQ(One().id, FindingId("birth_record_not_writable"));
+}
+
+// It would void run --from-lsn, and say that walpost began before it did.
+TEST_F(BirthCheckTest, P9ASlotOfAnotherProgramIsNotBornYet) {
+  server_.Answer(kComments, {{""}});
+  server_.Answer(kRights, {{"relay", "f"}});
+  has_other_user_ = true;
+  EXPECT_EQ(One().id, FindingId("birth_record_not_writable"));
+  EXPECT_THAT(One().remedy, HasSubstr("when the other program is stopped"));
+  EXPECT_THAT(One().remedy, Not(HasSubstr("COMMENT ON")));
 }
 
 TEST_F(BirthCheckTest, ARoleThatMayNotChangeTheRecordIsTold) {

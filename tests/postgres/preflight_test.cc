@@ -222,8 +222,9 @@ TEST_F(PreflightTest, P9EachPublicationHasItsWords) {
        "note publication_shared publication outbox: is not for the outbox "
        "alone: another program "
        "may read it, as Debezium does, so do not take anything out of it -> "
-       "before the first walpost run, set postgres.publication to one of "
-       "walpost's own: CREATE PUBLICATION \"walpost\""},
+       "none is needed. For one of walpost's own make it while the other "
+       "program still streams, and set postgres.publication when the slot has "
+       "passed it (confirmed_flush_lsn): CREATE PUBLICATION \"walpost\""},
       {{{"t", "t", "insert, delete", "f"}},
        "note publication_not_inserts_only publication outbox: publishes more "
        "than inserts"},

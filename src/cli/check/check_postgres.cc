@@ -214,7 +214,7 @@ asio::awaitable<Found> CheckPostgres(asio::any_io_executor executor,
                               co_await CheckPause(**connection, config));
   Append(*found, pause);
   BirthCheck birth(**connection, config.postgres, config.outbox,
-                   config.checkpoint.has_store());
+                   config.checkpoint.has_store(), !user.empty());
   Found born = co_await birth.Run();
   if (!born.ok()) co_return born.status();
   Append(*found, *born);

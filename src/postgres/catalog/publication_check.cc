@@ -96,8 +96,10 @@ asio::awaitable<absl::Status> PublicationCheck::CheckPublication() {
     Add(Severity::kNote, FindingId("publication_shared"), subject,
         "is not for the outbox alone: another program may read it, as Debezium "
         "does, so do not take anything out of it",
-        fmt::format("before the first walpost run, set postgres.publication to "
-                    "one of walpost's own: {}",
+        fmt::format("none is needed. For one of walpost's own make it while "
+                    "the other program still streams, and set "
+                    "postgres.publication when the slot has passed it "
+                    "(confirmed_flush_lsn): {}",
                     CreatePublicationSql(OwnPublication(), outbox_.tables,
                                          connection_.server_version())));
   } else if (with_inserts != needed) {

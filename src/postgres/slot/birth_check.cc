@@ -135,7 +135,12 @@ asio::awaitable<absl::Status> BirthCheck::CheckMissing() {
     co_return absl::OkStatus();
   }
   std::string remedy = "make the slot, then run walpost check -c FILE again";
-  if (sight_.slot) {
+  if (sight_.slot && has_other_user_) {
+    remedy =
+        "when the other program is stopped: walpost check -c FILE has the SQL "
+        "for the owner of the publication, and so has walpost run -c FILE "
+        "--from-lsn LSN, if you begin with that";
+  } else if (sight_.slot) {
     WALPOST_CO_ASSIGN_OR_RETURN(
         BirthRecord record,
         co_await DescribeBirth(connection_, options_.publication,
@@ -144,7 +149,10 @@ asio::awaitable<absl::Status> BirthCheck::CheckMissing() {
     WALPOST_CO_ASSIGN_OR_RETURN(
         std::string sql,
         co_await BirthRecordSql(connection_, options_.publication, record));
-    remedy = fmt::format("as the owner of the publication: {};", sql);
+    remedy = fmt::format(
+        "as the owner of the publication, unless you begin with --from-lsn, "
+        "whose SQL run has: {};",
+        sql);
   }
   Add(Severity::kWarning, FindingId(kFindingBirthRecordNotWritable), text,
       remedy);

@@ -25,12 +25,16 @@ class BirthCheck {
  public:
   // All arguments outlive the object. Needs a replication connection.
   // `has_store`: the tables are also on record in the checkpoint.
+  // `has_other_user`: the slot is not yet walpost's own, so that a record of
+  // today would say a false beginning.
   BirthCheck(Connection& connection, const WalSourceOptions& options,
-             const OutboxOptions& outbox, bool has_store)
+             const OutboxOptions& outbox, bool has_store,
+             bool has_other_user = false)
       : connection_(connection),
         options_(options),
         outbox_(outbox),
-        has_store_(has_store) {}
+        has_store_(has_store),
+        has_other_user_(has_other_user) {}
 
   // No findings without a publication. Errors come from the connection or a
   // query; they are not findings.
@@ -48,6 +52,7 @@ class BirthCheck {
   const WalSourceOptions& options_;
   const OutboxOptions& outbox_;
   bool has_store_;
+  bool has_other_user_;
   PublicationRights rights_;
   ObservedSlot sight_;
   Findings findings_;
