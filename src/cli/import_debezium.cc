@@ -76,29 +76,27 @@ void PrintNotes(const ImportReport& report, ImportNote::Kind kind,
   }
 }
 
-int WriteTo(const std::string& path, const std::string& yaml) {
-  if (path.empty()) {
-    PrintContent(yaml);
-    return kExitOk;
-  }
+// The file may have been edited since it was made.
+absl::Status RequireNew(const std::string& path, const std::string& yaml) {
   const auto before = ReadFile(path);
-  if (before.ok() && *before == yaml) return kExitOk;
-  if (std::error_code error; std::filesystem::exists(path, error)) {
-    return Fail(absl::InvalidArgumentError(fmt::format(
-                    "--output {}: it exists, and may have been edited: give "
-                    "another name, or remove it",
-                    path)),
-                kExitUsage);
+  std::error_code error;
+  if (!std::filesystem::exists(path, error) ||
+      (before.ok() && *before == yaml)) {
+    return absl::OkStatus();
   }
+  return absl::InvalidArgumentError(
+      fmt::format("--output {}: it exists, and may have been edited: give "
+                  "another name, or remove it",
+                  path));
+}
+
+absl::Status WriteTo(const std::string& path, const std::string& yaml) {
   std::ofstream file(path);
   file << yaml;
   file.close();
-  if (!file) {
-    return Fail(absl::InvalidArgumentError(
-                    fmt::format("{}: it cannot be written", path)),
-                kExitUsage);
-  }
-  return kExitOk;
+  if (file) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("--output {}: it cannot be written", path));
 }
 
 // Where to begin, from the offset that the connector has stored.
@@ -128,6 +126,10 @@ int RunImport(const ImportArguments& arguments) {
   }
   const auto result = Translate(arguments);
   if (!result.ok()) return Fail(result.status(), kExitUsage);
+  if (!arguments.output.empty()) {
+    const absl::Status status = RequireNew(arguments.output, result->yaml);
+    if (!status.ok()) return Fail(status, kExitUsage);
+  }
   const ImportReport& report = result->report;
   using Kind = ImportNote::Kind;
   PrintNotes(report, Kind::kRefused, "Cannot be carried over:");
@@ -141,8 +143,13 @@ int RunImport(const ImportArguments& arguments) {
         "of the file, or give --partial to write what can be carried over.\n");
     return kExitFindings;
   }
-  const int written = WriteTo(arguments.output, result->yaml);
-  if (written != kExitOk) return written;
+  if (arguments.output.empty()) {
+    PrintContent(result->yaml);
+  } else if (const absl::Status status =
+                 WriteTo(arguments.output, result->yaml);
+             !status.ok()) {
+    return Fail(status, kExitUsage);
+  }
   return is_refused || report.has(Kind::kOpen) ? kExitFindings : kExitOk;
 }
 

@@ -89,9 +89,8 @@ asio::awaitable<absl::Status> TemporaryStream::StopAtNow() {
   WALPOST_CO_ASSIGN_OR_RETURN(auto connection,
                               co_await Connection::Connect(executor_, options));
   // Nothing beyond it has been sent to any reader.
-  WALPOST_CO_ASSIGN_OR_RETURN(
-      auto rows, co_await connection->Execute(
-                     "SELECT pg_catalog.pg_current_wal_flush_lsn()"));
+  const std::string sql = "SELECT pg_catalog.pg_current_wal_flush_lsn()";
+  WALPOST_CO_ASSIGN_OR_RETURN(auto rows, co_await connection->Execute(sql));
   WALPOST_CO_ASSIGN_OR_RETURN(auto end, Lsn::Parse(rows.Text(0, 0)));
   end_ = end;
   OnTransactionEnd(taken_);
