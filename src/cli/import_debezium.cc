@@ -16,6 +16,7 @@
 #include "import/connector_file.h"
 #include "import/connector_offsets.h"
 #include "import/debezium_import.h"
+#include "import/secret_references.h"
 
 namespace walpost {
 namespace {
@@ -99,12 +100,37 @@ absl::Status WriteTo(const std::string& path, const std::string& yaml) {
       fmt::format("--output {}: it cannot be written", path));
 }
 
+// The position of another connector would pass over events.
+absl::Status RequireSameConnector(const ImportArguments& arguments,
+                                  const ConnectorOffset& offset) {
+  WALPOST_ASSIGN_OR_RETURN(const std::string text, ContentOf(arguments.file));
+  const auto connector = ReadConnectorFile(text);
+  if (!connector.ok()) return About(arguments.file, connector.status());
+  const std::string server = TopicPrefixOf(*connector);
+  if (offset.server.empty() || SecretReferences::HasReference(server)) {
+    Print(
+        "Compare first: the offset is of {}, and {} is the connector with "
+        "topic.prefix {}.\n",
+        offset.server.empty() ? "a connector that it does not name"
+                              : offset.server,
+        arguments.file, server);
+    return absl::OkStatus();
+  }
+  if (offset.server == server) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "{}: the offset is of the connector with topic.prefix '{}', and {} is "
+      "that of '{}': events between the two would be passed over; give the "
+      "offset of this connector",
+      arguments.offsets, offset.server, arguments.file, server));
+}
+
 // Where to begin, from the offset that the connector has stored.
 absl::Status PrintPosition(const ImportArguments& arguments) {
   WALPOST_ASSIGN_OR_RETURN(const std::string text,
                            ContentOf(arguments.offsets));
   const auto offset = ReadConnectorOffset(text);
   if (!offset.ok()) return About(arguments.offsets, offset.status());
+  WALPOST_RETURN_IF_ERROR(RequireSameConnector(arguments, *offset));
   const bool is_whole = offset->name == "lsn_commit";
   Print(
       "Position ({}): start with\n"

@@ -194,6 +194,15 @@ absl::StatusOr<ConnectorFile> ReadConnectorFile(std::string_view text) {
   return file;
 }
 
+std::string TopicPrefixOf(const ConnectorFile& file) {
+  for (const char* name : {"topic.prefix", "database.server.name"}) {
+    if (const Setting* setting = file.settings.Find(name)) {
+      return setting->value;
+    }
+  }
+  return "";
+}
+
 absl::StatusOr<Settings> ReadWorkerFile(std::string_view text) {
   auto properties = ParseJavaProperties(text);
   WALPOST_RETURN_IF_ERROR(properties.status());

@@ -22,6 +22,10 @@ struct ConnectorFile {
 // kInvalidArgument: it is none of these; says where and why.
 absl::StatusOr<ConnectorFile> ReadConnectorFile(std::string_view text);
 
+// topic.prefix, which names the connector in its offsets; that of releases
+// before 2.0, database.server.name; or empty.
+std::string TopicPrefixOf(const ConnectorFile& file);
+
 // The properties of a Connect worker (key.converter, producer.*).
 absl::StatusOr<Settings> ReadWorkerFile(std::string_view text);
 

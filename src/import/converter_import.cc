@@ -22,9 +22,10 @@ constexpr std::string_view kFormerBinaryConverter =
 constexpr std::string_view kSimpleConverter =
     "org.apache.kafka.connect.storage.SimpleHeaderConverter";
 
+// Of a JsonConverter; nullopt: it is another one.
 struct JsonOptions {
   std::optional<std::string> decimals;
-  std::optional<bool> replaces_null;
+  bool replaces_null = true;
 };
 
 class ConverterTranslation {
@@ -32,24 +33,37 @@ class ConverterTranslation {
   explicit ConverterTranslation(ImportContext& context) : context_(context) {}
 
   void Run() {
-    const JsonOptions key = Translate("key");
-    const JsonOptions value = Translate("value");
-    Translate("header");
-    if (key.decimals && value.decimals && *key.decimals != *value.decimals) {
-      context_.report.Refuse(
-          "value.converter.decimal.format",
-          "it differs from that of the key: use one of both");
+    std::optional<std::string> decimals;
+    for (const char* part : {"key", "value", "header"}) {
+      const JsonOptions options = Translate(part);
+      if (!options.replaces_null) NoteNulls(part);
+      if (!options.decimals) continue;
+      if (decimals && *decimals != *options.decimals) {
+        context_.report.Refuse(
+            std::string(part) + ".converter.decimal.format",
+            "the converters differ in it (BASE64 without it), and walpost has "
+            "one records.json_decimals for all: if no decimal number is in a "
+            "key or a header, set it there as for the value");
+        return;
+      }
+      decimals = options.decimals;
     }
-    const auto decimals = value.decimals ? value.decimals : key.decimals;
     if (decimals && *decimals != "base64") {
       context_.SetRecords("json_decimals", *decimals);
-    }
-    if (value.replaces_null && !*value.replaces_null) {
-      context_.SetRecords("replace_null_with_default", "false");
     }
   }
 
  private:
+  void NoteNulls(std::string_view part) {
+    if (part == "value") {
+      context_.SetRecords("replace_null_with_default", "false");
+    } else {
+      context_.report.NotNeeded(
+          fmt::format("{}.converter.replace.null.with.default", part),
+          "the router has put the default in the place of NULL before");
+    }
+  }
+
   // `part` is key, value or header.
   JsonOptions Translate(const std::string& part) {
     name_ = part + ".converter";
@@ -95,6 +109,7 @@ class ConverterTranslation {
   std::string TranslateJson(const std::string& prefix, JsonOptions& options) {
     const bool has_schemas =
         context_.Flag(*from_, prefix + "schemas.enable").value_or(true);
+    options.decimals = "base64";
     if (const auto format = context_.Plain(*from_, prefix + "decimal.format")) {
       if (*format == "BASE64" || *format == "NUMERIC") {
         options.decimals = *format == "BASE64" ? "base64" : "numeric";
@@ -104,7 +119,8 @@ class ConverterTranslation {
       }
     }
     options.replaces_null =
-        context_.Flag(*from_, prefix + "replace.null.with.default");
+        context_.Flag(*from_, prefix + "replace.null.with.default")
+            .value_or(true);
     if (const Setting* cache = from_->Take(prefix + "schemas.cache.size")) {
       context_.report.NotNeeded(cache->key, "schemas are not cached by number");
     }
@@ -202,14 +218,11 @@ class ConverterTranslation {
     JsonOptions options;
     std::string converter;
     if (format == "json") {
-      const std::string all = "format.schemas.enable";
-      if (from_->Find(name + ".schemas.enable") == nullptr) {
-        converter =
-            context_.Flag(*from_, all).value_or(true) ? "json_schemas" : "json";
-      } else {
-        from_->Take(all);
-        converter = TranslateJson(name + ".", options);
-      }
+      const bool has_schemas =
+          context_.Flag(*from_, "format.schemas.enable").value_or(true);
+      const bool has_own = from_->Find(name + ".schemas.enable") != nullptr;
+      converter = TranslateJson(name + ".", options);
+      if (!has_own) converter = has_schemas ? "json_schemas" : "json";
     } else if (format == "simplestring") {
       converter = "string";
     } else if (format == "binary" && part != "header") {

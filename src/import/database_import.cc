@@ -141,6 +141,12 @@ void ImportDatabase(ImportContext& context) {
   config.slot = TextOr(context, "slot.name", "debezium");
   config.publication = TextOr(context, "publication.name", "dbz_publication");
   config.has_failover = context.Flag("slot.failover").value_or(false);
+  if (config.has_failover) {
+    context.report.Remark(
+        context.settings.Find("slot.failover")->key,
+        "it needs PostgreSQL 17. Debezium ignores it with an older one: remove "
+        "postgres.failover there");
+  }
   const auto plugin = context.Plain("plugin.name");
   if (plugin && *plugin != "pgoutput") {
     context.report.Refuse(
@@ -171,7 +177,9 @@ void ImportDatabase(ImportContext& context) {
   }
   if (const auto support = context.Plain("exactly.once.support")) {
     const std::string& key = context.settings.Find("exactly.once.support")->key;
-    if (absl::AsciiStrToLower(*support) == "required") {
+    if (context.is_server) {
+      context.report.NotNeeded(key, "Debezium Server has no transactions");
+    } else if (absl::AsciiStrToLower(*support) == "required") {
       config.is_exactly_once = true;
       context.report.Remark(key,
                             "consumers must read with isolation.level="

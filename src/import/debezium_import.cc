@@ -265,6 +265,11 @@ void ImportTopicCreation(ImportContext& context) {
   for (Setting* setting : context.settings.WithPrefix(prefix)) {
     const auto value = context.Plain(setting->name);
     if (!value) continue;
+    if (context.is_server) {
+      context.report.NotNeeded(setting->key,
+                               "Debezium Server leaves topics to the brokers");
+      continue;
+    }
     const std::string name = setting->name.substr(prefix.size());
     if (name == "include" || name == "exclude") {
       context.report.Refuse(setting->key,

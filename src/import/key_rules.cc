@@ -85,7 +85,10 @@ constexpr KeyRule kConnectorRules[] = {
      "schemas of values would have parameters"},
     {"datatype.propagate.source.type", kRefused,
      "schemas of values would have parameters"},
-    {"message.key.columns", kNotNeeded, "the router replaces the key"},
+    {"message.key.columns", kOpen,
+     "the router replaces the key, but an UPDATE of these columns is an event "
+     "with Debezium. walpost goes by the primary key: without such UPDATEs "
+     "nothing is different"},
     {"message.prefix.include.list", kCarried, "outbox.messages.prefix"},
     {"message.prefix.exclude.list", kCarried, "outbox.messages.prefix"},
     {"converters", kRefused,
@@ -101,8 +104,10 @@ constexpr KeyRule kConnectorRules[] = {
     {"include.unknown.datatypes", kCarried, "records.unknown_types"},
     {"money.fraction.digits", kRefused,
      "a money column always has two digits after the point", "2"},
-    {"unavailable.value.placeholder", kNotNeeded,
-     "an INSERT has all its values"},
+    {"unavailable.value.placeholder", kRefused,
+     "walpost writes __debezium_unavailable_value where an UPDATE of the key "
+     "leaves a large value as it was: remove it, if keys are not updated",
+     "__debezium_unavailable_value"},
     {"extended.headers.enabled", kCarried, "records.context_headers"},
     {"schema.name.adjustment.mode", kRefused,
      "names of schemas would be others: leave it out, if no consumer reads "

@@ -209,6 +209,12 @@ COMMAND_LINE = [
     Mistake("neither a table nor messages", "check --offline", USAGE,
             ("outbox.tables", "it is empty", "name a table"),
             config={"outbox": {"tables": []}}),
+    Mistake("the offset of another connector",
+            "import-debezium $folder/c.json --offsets $folder/o", USAGE,
+            ("$folder/o", "topic.prefix 'b'", "that of 'p'",
+             "give the offset of this connector"), config=None,
+            files={"c.json": _connector(), "o":
+                   '{"partition": {"server": "b"}, "offset": {"lsn": 5}}'}),
     Mistake("an offset of something else",
             "import-debezium $folder/c.json --offsets $folder/o", USAGE,
             ("$folder/o", "lsn_commit", "GET /connectors/NAME/offsets"),

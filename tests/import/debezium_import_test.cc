@@ -189,6 +189,12 @@ TEST(DebeziumImportTest, SaysOfEachSettingWhatBecomesOfIt) {
       {"extended.headers.enabled", "maybe", Kind::kRefused,
        "not true or false"},
       {"topic.creation.groups", "big", Kind::kRefused, "beforehand"},
+      {"message.key.columns", "public.outbox:a", Kind::kOpen, "primary key"},
+      {"unavailable.value.placeholder", "XXX", Kind::kRefused,
+       "__debezium_unavailable_value"},
+      {"unavailable.value.placeholder", "__debezium_unavailable_value",
+       Kind::kNotNeeded, "any case"},
+      {"slot.failover", "true", Kind::kRemark, "PostgreSQL 17"},
       {"topic.creation.enable", "true", Kind::kNotNeeded, "of the worker"},
       {"database.server.name", "p", Kind::kNotNeeded, "topic.prefix instead"},
       {"database.user", "${PG_USER}", Kind::kOpen,
@@ -287,6 +293,31 @@ TEST(DebeziumImportTest, SaysOfEachSettingOfTheRouterWhatBecomesOfIt) {
     }
     EXPECT_TRUE(is_found) << result.yaml;
   }
+}
+
+TEST(DebeziumImportTest, JsonConvertersHaveOneFormatOfDecimals) {
+  const std::string json = "org.apache.kafka.connect.json.JsonConverter";
+  const Changes both = {{"key.converter", json}, {"value.converter", json}};
+  const auto with = [&](Changes more) {
+    more.insert(more.begin(), both.begin(), both.end());
+    return ImportWith(more);
+  };
+  EXPECT_FALSE(with({}).report.has(Kind::kRefused));
+  EXPECT_TRUE(with({{"key.converter.decimal.format", "NUMERIC"}})
+                  .report.has(Kind::kRefused));
+  EXPECT_TRUE(with({{"value.converter.decimal.format", "NUMERIC"}})
+                  .report.has(Kind::kRefused));
+  EXPECT_TRUE(with({{"header.converter", json},
+                    {"key.converter.decimal.format", "NUMERIC"},
+                    {"value.converter.decimal.format", "NUMERIC"}})
+                  .report.has(Kind::kRefused));
+  const ImportResult result =
+      with({{"key.converter.decimal.format", "NUMERIC"},
+            {"value.converter.decimal.format", "NUMERIC"},
+            {"key.converter.replace.null.with.default", "false"}});
+  EXPECT_FALSE(result.report.has(Kind::kRefused));
+  EXPECT_NE(result.yaml.find("json_decimals: numeric"), std::string::npos);
+  EXPECT_NE(result.yaml.find("key.converter.replace.null"), std::string::npos);
 }
 
 TEST(DebeziumImportTest, RefusesNamesThatConsumersWouldSee) {
