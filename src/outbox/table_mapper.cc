@@ -287,7 +287,8 @@ absl::Status TableMapper::MapMoved(const pgoutput::TupleData& old_row,
   for (const size_t column : key_columns_) {
     old_key_.push_back({relation_.columns[column].name, values_[column]});
   }
-  WALPOST_RETURN_IF_ERROR(ReadRow(row));
+  // The old row is whole with REPLICA IDENTITY FULL.
+  WALPOST_RETURN_IF_ERROR(ReadRow(row, /*keeps_unchanged=*/true));
   return MapValues(event);
 }
 
@@ -334,7 +335,8 @@ absl::Status TableMapper::MapValues(Event& event) {
   return absl::OkStatus();
 }
 
-absl::Status TableMapper::ReadRow(const pgoutput::TupleData& row) {
+absl::Status TableMapper::ReadRow(const pgoutput::TupleData& row,
+                                  bool keeps_unchanged) {
   if (row.column_count() != relation_.columns.size()) {
     return absl::DataLossError(
         fmt::format("a row of {} has {} columns, its Relation message had {}",
@@ -343,10 +345,13 @@ absl::Status TableMapper::ReadRow(const pgoutput::TupleData& row) {
   }
   bool readable = true;
   row.ForEach([&](size_t i, const pgoutput::ColumnValue& value) {
-    values_[i] = value.is_null() ? Value() : Value(value.bytes);
     const bool is_unchanged = value.kind == pgoutput::ValueKind::kUnchanged;
     // An UPDATE leaves large values out that it does not change.
-    if (is_unchanged && encoder_) values_[i] = debezium::kUnavailableValue;
+    if (!is_unchanged) {
+      values_[i] = value.is_null() ? Value() : Value(value.bytes);
+    } else if (!keeps_unchanged || !values_[i]) {
+      values_[i] = debezium::kUnavailableValue;
+    }
     readable &= value.is_null() || value.kind == pgoutput::ValueKind::kText ||
                 (is_unchanged && encoder_);
   });

@@ -60,8 +60,8 @@ class TableMapper {
   // TableOptions::debezium: `old_row` has the old key.
   absl::Status MapMoved(const pgoutput::TupleData& old_row,
                         const pgoutput::TupleData& row, Event& event);
-  // True if the row's primary key is not that of `old_row`, which has all
-  // columns (REPLICA IDENTITY FULL).
+  // True if the row's primary key is not that of `old_row`, which has at least
+  // the columns of the replica identity.
   bool HasMoved(const pgoutput::TupleData& old_row,
                 const pgoutput::TupleData& row) const;
 
@@ -78,7 +78,9 @@ class TableMapper {
                             std::span<const std::string_view> usual_names);
   absl::StatusOr<Slot> BindPayload(const TableOptions& options);
   absl::StatusOr<Slot> BindReference(std::string_view name) const;
-  absl::Status ReadRow(const pgoutput::TupleData& row);
+  // `keeps_unchanged`: a value that `row` leaves out stays what it was.
+  absl::Status ReadRow(const pgoutput::TupleData& row,
+                       bool keeps_unchanged = false);
   absl::Status MapValues(Event& event);
   absl::Status CheckTexts() const;
   absl::Status CheckDropped() const;

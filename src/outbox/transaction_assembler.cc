@@ -373,10 +373,10 @@ absl::Status TransactionAssembler::Update(const pgoutput::Update& update,
   CountUpdate(update);
   if (!is_mapped) return absl::OkStatus();
   Relation& relation = found->second;
+  // The replica identity, of which the old row is, need not be the key.
   const bool has_moved =
-      update.old_row_kind == pgoutput::OldRow::kKey ||
-      (update.old_row_kind == pgoutput::OldRow::kFull &&
-       relation.mapper->HasMoved(update.old_row, update.new_row));
+      update.old_row_kind != pgoutput::OldRow::kNone &&
+      relation.mapper->HasMoved(update.old_row, update.new_row);
   const bool stops = options_.debezium->on_update == debezium::OnUpdate::kStop;
   if (!has_moved && !stops) return absl::OkStatus();
   if (!in_transaction_) return OutsideTransaction("an UPDATE");

@@ -26,7 +26,9 @@ struct ColumnSchema {
   std::vector<std::string> enum_labels = {};
   // Name of its type, or of the one behind a domain; empty: it is built in.
   std::string type_name = {};
-  uint64_t key_number = 0;  // place in the primary key, from 1; 0: none
+  // Place in the primary key, from 1; without one, in the first unique index by
+  // name. 0: none.
+  uint64_t key_number = 0;
 
   friend bool operator==(const ColumnSchema&, const ColumnSchema&) = default;
 };

@@ -1,6 +1,7 @@
 """Records as Debezium makes them, through stops, restarts, changed tables,
 snapshots, dead letters and other ways to Kafka: always the same bytes."""
 
+import hashlib
 import json
 import re
 import uuid
@@ -371,6 +372,47 @@ def test_what_was_set_aside_has_the_same_bytes_later(
     usual, = (record for record in records if _number(record) == 2)
     assert later.key == usual.key and later.value == usual.value == b'{"a":1.1}'
     assert _parts(later)[4][1:] == _parts(usual)[4][1:] == (("type", b"T"),)
+
+
+# Constraints, replica identity, the column that an UPDATE changes, and whether the
+# real connector makes an event of it.
+_IDENTITIES = {
+    "primary key": ("add primary key (id)", "default", "id", True),
+    "primary key, full": ("add primary key (id)", "full", "id", True),
+    "part of the identity, not of the key": (
+        "add primary key (id), add unique (id, p)", "using index outbox_id_p_key",
+        "p", False),
+    "unique index": ("add unique (id)", "using index outbox_id_key", "id", True),
+    "unique index, full": ("add unique (id)", "full", "id", True),
+    "no key, full": ("add check (id is not null)", "full", "id", False),
+    "another column, full": ("add primary key (id)", "full", "p", False),
+}
+
+
+@pytest.mark.parametrize("identity", _IDENTITIES)
+def test_an_update_is_an_event_if_the_key_changes(identity, relay, table, reader,
+                                                  topics):
+    constraints, replica, changed, is_event = _IDENTITIES[identity]
+    table.execute("alter table outbox drop constraint outbox_pkey, alter p set not"
+                  f" null, alter id set not null, {constraints}")
+    table.execute(f"alter table outbox replica identity {replica}")
+    relay(key_converter="string", value_converter="string").run()
+    large = "".join(hashlib.sha256(bytes([n % 256, n // 256])).hexdigest()
+                    for n in range(300))
+    _insert(table, 1, large, p=1)
+    table.execute("update outbox set " + {
+        "id": f"id = '{uuid.UUID(int=2)}'", "p": "p = 2"}[changed])
+    _insert(table, 3, p=1)
+    table.wait_confirmed(table.name)
+    records = sorted(reader.read_all(topics), key=_number)
+    assert [_number(record) for record in records] == (
+        [1, 2, 3] if is_event else [1, 3])
+    if is_event:
+        headers = dict(records[1].headers)
+        assert json.loads(headers["__debezium.oldkey"]) == {
+            "id": str(uuid.UUID(int=1))}
+        kept = large if "full" in replica else "__debezium_unavailable_value"
+        assert records[1].value == kept.encode()
 
 
 def test_verify_is_clean(relay, table):
