@@ -50,7 +50,7 @@ absl::Status TransactionAssembler::Apply(const pgoutput::Message& message,
     return Commit(*commit, step);
   }
   if (auto* relation = std::get_if<pgoutput::Relation>(&message)) {
-    return Describe(*relation, step);
+    return Describe(*relation);
   } else if (std::holds_alternative<pgoutput::Origin>(message)) {
     return NoteOrigin();
   } else if (auto* logical = std::get_if<pgoutput::LogicalMessage>(&message)) {
@@ -169,8 +169,8 @@ absl::Status TransactionAssembler::FindColumns(
   return absl::OkStatus();
 }
 
-absl::Status TransactionAssembler::Describe(const pgoutput::Relation& relation,
-                                            Step& step) {
+absl::Status TransactionAssembler::Describe(
+    const pgoutput::Relation& relation) {
   Relation described;
   described.schema = pgoutput::RelationSchema(relation);
   const std::string name = described.schema.QualifiedName();
@@ -186,12 +186,7 @@ absl::Status TransactionAssembler::Describe(const pgoutput::Relation& relation,
     // ANALYZE, GRANT and the like send it again unchanged
     return absl::OkStatus();
   }
-  if (!source && IsNewTable(name, relation.oid)) {
-    new_table_ = name;
-    step.kind = Step::Kind::kNewTable;
-    step.relation = {relation.oid, new_table_, transaction_.commit_lsn};
-    return absl::OkStatus();
-  }
+  described.is_new = !source && IsNewTable(name, relation.oid);
   if (source) DescribeOutbox(*source, described);
   if (!described.is_outbox) DescribeRenamed(name, relation.oid, described);
   if (!described.is_outbox) {
@@ -319,6 +314,12 @@ absl::Status TransactionAssembler::Insert(const pgoutput::Insert& insert,
         insert.relation_oid));
   }
   Relation& relation = found->second;
+  if (relation.is_new) {
+    step.kind = Step::Kind::kNewTable;
+    step.relation = {insert.relation_oid, relation.name,
+                     transaction_.commit_lsn};
+    return absl::OkStatus();
+  }
   if (!relation.is_outbox) {
     ++skipped_.rows_of_other_tables;
     if (relation.is_passed_over || is_replicated_) return absl::OkStatus();

@@ -124,7 +124,10 @@ class TransactionAssembler {
     pgoutput::RelationSchema schema;
     size_t source = 0;
     bool is_outbox = false;
-    std::string name;             // of another table
+    std::string name;  // of another table
+    // It matches a pattern, and nobody knows it yet. A partition that is
+    // published as its root is described, too, and has no row of its own.
+    bool is_new = false;
     bool is_passed_over = false;  // a step is not needed
     std::unique_ptr<TableMapper> mapper;
     absl::Status bind_error;
@@ -135,7 +138,7 @@ class TransactionAssembler {
   absl::Status NoteOrigin();
   // True if the next event of the transaction is skipped.
   bool SkipsEvent();
-  absl::Status Describe(const pgoutput::Relation& relation, Step& step);
+  absl::Status Describe(const pgoutput::Relation& relation);
   bool IsNewTable(std::string_view name, uint32_t oid) const;
   absl::Status FindBaseTypes(pgoutput::RelationSchema& schema);
   absl::Status FindColumns(size_t source, pgoutput::RelationSchema& schema);
@@ -165,7 +168,6 @@ class TransactionAssembler {
   uint32_t unknown_type_ = 0;
   std::string unknown_column_;
   std::set<std::string> asked_columns_;
-  std::string new_table_;  // of the last step
   absl::flat_hash_map<uint32_t, Relation> relations_;
   MappedFields mapped_fields_;
 

@@ -139,6 +139,23 @@ def test_p1_tenants_that_come_while_walpost_runs_and_while_it_is_down(
 
 
 @pytest.mark.long
+def test_partitions_of_a_table_that_matches_are_no_tables(tenants, relay_of):
+    """Postgres describes them, too, and their rows have the name of the root."""
+    tenants.publish()
+    tenants.make("tenant_1", columns=_COLUMNS.replace(" primary key", "")
+                 + ") partition by hash (id")
+    for number in range(2):
+        tenants.database.execute(
+            f'create table "tenant_1"."outbox_{number}" partition of'
+            f' "tenant_1"."outbox" for values with (modulus 2, remainder {number})')
+    relay = relay_of("tenant_*.outbox*").run()
+    tenants.insert("tenant_1", count=20)
+    tenants.wait_sent(relay)
+    tenants.insert("tenant_1", count=20)
+    tenants.wait_sent(relay)
+    assert relay.get("/readyz")[0] == 200, relay.log()
+
+
 def test_p1_p9_rows_from_before_the_publication_are_named(tenants, relay_of):
     """A tenant whose table is not in the publication is the reason why walpost
     is not ready; the others go on."""

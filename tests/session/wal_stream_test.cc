@@ -207,9 +207,9 @@ TEST_F(WalStreamTest, P1DrainsBeforeRowsOfATableThatIsNewByItsPattern) {
       ASSERT_TRUE(next.ok());
       EXPECT_EQ(*next, Next::kRoom);
       EXPECT_EQ(stream.new_table(), "tenant_1.outbox");
-      EXPECT_EQ(frames_.frames.size(), 3u);
+      EXPECT_EQ(frames_.frames.size(), 2u);
       EXPECT_EQ(*stream.TakeFrames(frames_), Next::kRoom);
-      EXPECT_EQ(frames_.frames.size(), 3u);
+      EXPECT_EQ(frames_.frames.size(), 2u);
     } else {
       EXPECT_TRUE(absl::IsFailedPrecondition(next.status()));
     }
