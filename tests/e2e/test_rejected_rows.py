@@ -2,6 +2,7 @@
 waiting for long, and whoever sets them aside is ready all the while."""
 
 import json
+import re
 import secrets
 import time
 
@@ -145,3 +146,36 @@ def test_p10_setting_events_aside_is_not_being_stuck(relay, database):
         database.wait_confirmed(relay.slot)
         time.sleep(0.5)
     readiness.assert_always_ready()
+
+
+@pytest.mark.parametrize("action", ["skip", "dead_letter", "stop"])
+@pytest.mark.parametrize("verb", ["replay", "recover"])
+def test_p8_the_rows_of_a_verb_pass_a_rejected_one(
+        action, verb, walpost, database, kafka, topics):
+    """The rows that only the brokers reject go where on_error says, and the verb
+    ends with all others in Kafka; or it names the row, and its remedy works."""
+    kafka.create_topic(topics + "narrow", 1, max_message_bytes=_LIMIT)
+    kafka.create_topic(topics + "letters", 1)
+    Outbox(database, topics)
+    made = walpost(database, kafka, topics, on_error={"record_too_large": action},
+                   dead_letter={"topic": topics + "letters"}).run()
+    made.stop()
+    _insert(database, 60, f"case n % 20 when 7 then '{_WIDE}' else n::text end")
+    database.execute({
+        "recover": f"select pg_drop_replication_slot('{made.slot}')",
+        "replay": f"select pg_replication_slot_advance('{made.slot}',"
+                  " pg_current_wal_lsn())"}[verb])
+    words = {"recover": ("recover",), "replay": ("replay", "--from-table", "--missing")
+             }[verb] + ("--order-by", "sequence")
+    said = made.verb(*words)
+    if action == "stop":
+        assert said.returncode == 4, said.stdout + said.stderr
+        assert re.search(r"row \S+ of table public.outbox cannot be delivered",
+                         said.stderr), said.stderr
+        option, = re.findall(r"--set (on_error\S+=skip)", said.stderr)
+        said = made.verb(*words, "--set", option)
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert sorted(_payloads(kafka, topics + "narrow")) == [
+        n for n in range(1, 61) if n % 20 != 7]
+    letters = _payloads(kafka, topics + "letters")
+    assert len(letters) == (3 if action == "dead_letter" else 0)

@@ -19,6 +19,10 @@ namespace {
 
 // Maximum time until we check again for room.
 constexpr std::chrono::milliseconds kPause{50};
+// For requests that are on their way when a sink is replaced.
+constexpr std::chrono::seconds kSinkGrace{2};
+// Sinks in a row that brought no row further.
+constexpr int kMaxTries = 5;
 
 SinkOptions SinkOptionsOf(const TablePublisher::Options& options) {
   SinkOptions sink;
@@ -77,8 +81,25 @@ TablePublisher::TablePublisher(asio::any_io_executor executor,
 asio::awaitable<absl::StatusOr<TablePublisher::Counts>> TablePublisher::Publish(
     Connection& connection) {
   absl::StatusOr<Counts> counts = co_await Continue(connection);
+  uint64_t handled = 0;
+  for (int tries = 0; tries < kMaxTries && MayContinue(counts.status());
+       ++tries) {
+    // The last reports say which records the brokers reject.
+    co_await Close(Clock::now() + kSinkGrace);
+    if (!run_.sender().refused() && !run_.sender().has_suspects()) break;
+    if (backfill_.handled() > handled) tries = 0;
+    handled = backfill_.handled();
+    WALPOST_CO_RETURN_IF_ERROR(co_await Renew(Clock::now()));
+    counts = co_await Continue(connection);
+  }
   co_await Close(Clock::now());
   co_return counts;
+}
+
+// Only the sink has failed: another one may send the rest.
+bool TablePublisher::MayContinue(const absl::Status& status) const {
+  return !status.ok() && !backfill_.stoppage() &&
+         run_.sender().sink_failure().has_value();
 }
 
 asio::awaitable<absl::StatusOr<TablePublisher::Counts>>

@@ -69,7 +69,8 @@ class TablePublisher {
       SinkFactory sinks, Options options);
 
   // Reads in the open transaction of `connection`. Returns when everything is
-  // acknowledged. Fails at a row that cannot be delivered, and names it.
+  // acknowledged, or set aside (on_error). Fails at a row that cannot be
+  // delivered, and names it.
   boost::asio::awaitable<absl::StatusOr<Counts>> Publish(
       Connection& connection);
 
@@ -99,6 +100,7 @@ class TablePublisher {
                  SinkFactory sinks, Options options,
                  std::unique_ptr<RecordBuilder> builder);
 
+  bool MayContinue(const absl::Status& status) const;
   boost::asio::awaitable<absl::Status> OpenLedger();
   boost::asio::awaitable<absl::Status> CarryOut(Connection& connection);
   boost::asio::awaitable<absl::Status> OpenTable(Connection& connection);
