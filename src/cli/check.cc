@@ -243,8 +243,8 @@ int CheckOffline(const Config& config, Report& report) {
   if (valid.ok()) {
     findings.push_back({Severity::kOk, FindingId("configuration_ok"),
                         "configuration",
-                        "is one that `run` would start with; no server was "
-                        "asked",
+                        "has no error that shows without a server, a folder or "
+                        "a port",
                         ""});
   }
   report.Add(valid.ok() ? Found(findings) : valid, "configuration");

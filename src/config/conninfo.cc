@@ -108,6 +108,48 @@ absl::Status CheckHosts(const PQconninfoOption& options) {
   return absl::OkStatus();
 }
 
+// Its own rules say which values are valid. It looks at all of them before it
+// looks for the socket, which is nowhere.
+absl::Status CheckValues(const PQconninfoOption& options) {
+  constexpr char kNowhere[] = "/nonexistent";
+  std::vector<const char*> keywords = {"host", "password"};
+  std::vector<const char*> values = {kNowhere, "x"};
+  std::string hosts = kNowhere;
+  for (const PQconninfoOption* o = &options; o->keyword != nullptr; ++o) {
+    const std::string_view keyword = o->keyword;
+    if (o->val == nullptr || keyword == "password") continue;
+    if (keyword == "service") return absl::OkStatus();  // has more of them
+    if (keyword == "replication") {
+      return absl::InvalidArgumentError(
+          "replication is what walpost sets itself where it is needed: leave "
+          "it out");
+    }
+    const bool is_host = keyword == "host" || keyword == "hostaddr";
+    if (is_host && std::string_view(o->val).find(',') != std::string::npos) {
+      hosts = kNowhere;
+      for (const char c : std::string_view(o->val)) {
+        if (c == ',') hosts += std::string(",") + kNowhere;
+      }
+    }
+    if (is_host) continue;
+    keywords.push_back(o->keyword);
+    values.push_back(o->val);
+  }
+  values.front() = hosts.c_str();
+  keywords.push_back(nullptr);
+  values.push_back(nullptr);
+  const std::unique_ptr<PGconn, decltype(&PQfinish)> connection(
+      PQconnectStartParams(keywords.data(), values.data(), 0), &PQfinish);
+  std::string reason = PQerrorMessage(connection.get());
+  absl::StripTrailingAsciiWhitespace(&reason);
+  if (reason.find(kNowhere) != std::string::npos ||
+      reason.find("invalid") == std::string::npos) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      fmt::format("libpq does not accept it: {}", reason));
+}
+
 }  // namespace
 
 std::vector<std::string> ConninfoKeywords() {
@@ -128,7 +170,10 @@ absl::Status CheckConninfo(const std::string& conninfo) {
   }
   std::string reason;
   const Options options = Parse(conninfo, reason);
-  if (options != nullptr) return CheckHosts(*options);
+  if (options != nullptr) {
+    const absl::Status hosts = CheckHosts(*options);
+    return hosts.ok() ? CheckValues(*options) : hosts;
+  }
   return absl::InvalidArgumentError(
       fmt::format("libpq does not understand it: {}", reason));
 }

@@ -14,7 +14,8 @@ namespace walpost {
 std::vector<std::string> ConninfoKeywords();
 
 // kInvalidArgument: libpq's own reason, without the string (it may contain a
-// password). An empty string is valid.
+// password): it cannot be read, or a value is none of its keyword's. An empty
+// string is valid. Asks no server.
 absl::Status CheckConninfo(const std::string& conninfo);
 
 // True if two valid strings have the same server, database, user and settings:

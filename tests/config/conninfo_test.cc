@@ -58,6 +58,33 @@ TEST(ConninfoTest, HidesWhateverLibpqCallsASecret) {
   EXPECT_GE(secrets, 2);  // password, sslpassword
 }
 
+TEST(ConninfoTest, LibpqJudgesValuesWithoutAServer) {
+  const Row refused[] = {
+      {"host=db port=99999", "port"},
+      {"host=db port=abc", "port"},
+      {"host=db sslmode=requier", "sslmode value: \"requier\""},
+      {"host=db target_session_attrs=foo", "target_session_attrs"},
+      {"host=db channel_binding=x", "channel_binding"},
+      {"host=db replication=database", "replication is what walpost sets"},
+      {"postgresql://u:hunter2@db/x?sslmode=x", "sslmode"},
+  };
+  for (const Row& row : refused) {
+    const absl::Status status = CheckConninfo(row.conninfo);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << row.conninfo;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(row.shown));
+    EXPECT_THAT(std::string(status.message()), Not(HasSubstr("hunter2")));
+  }
+  for (const char* valid :
+       {"", "host=db", "host=a,b,c port=1,2,3", "host=a,b port=5432",
+        "hostaddr=127.0.0.1,127.0.0.2 port=1,2", "service=orders sslmode=x",
+        "host=/run/postgresql", "host=@abstract", "passfile=/nonexistent/x",
+        "host=db sslmode=verify-full sslrootcert=/nonexistent/ca.pem",
+        "host=db keepalives=0 connect_timeout=3 gssencmode=disable"}) {
+    EXPECT_TRUE(CheckConninfo(valid).ok())
+        << valid << ": " << CheckConninfo(valid);
+  }
+}
+
 TEST(ConninfoTest, QuotesWhatNeedsIt) {
   const Row rows[] = {
       {"application_name='a b'", "application_name='a b'"},

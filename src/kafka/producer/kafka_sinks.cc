@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/finding_id.h"
+#include "kafka/client/new_client.h"
 #include "kafka/producer/cluster_state.h"
 #include "kafka/producer/producer.h"
 #include "kafka/producer/producer_properties.h"
@@ -82,8 +83,18 @@ class KafkaKnowledge final : public SinkKnowledge {
 }  // namespace
 
 absl::Status CheckKafkaOptions(const ProducerOptions& kafka) {
-  return WithFindingId(MakeProducerConf(kafka).status(),
-                       FindingId(kFindingKafkaPropertyInvalid));
+  const FindingId id(kFindingKafkaPropertyInvalid);
+  absl::StatusOr<KafkaConf> conf = MakeProducerConf(kafka);
+  if (!conf.ok()) return WithFindingId(conf.status(), id);
+  // Some values are judged when a client is made; this one knows no broker.
+  rd_kafka_conf_set_log_cb(conf->get(), nullptr);
+  rd_kafka_conf_set(conf->get(), "bootstrap.servers", "", nullptr, 0);
+  const auto client = NewKafkaClient(RD_KAFKA_PRODUCER, *std::move(conf), {});
+  if (client.ok()) {
+    rd_kafka_destroy(*client);
+    return absl::OkStatus();
+  }
+  return WithFindingId(client.status(), id);
 }
 
 SinkFactory KafkaSinks(boost::asio::any_io_executor executor,
