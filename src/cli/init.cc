@@ -49,8 +49,15 @@ class Initializer {
     ConnectionOptions options;
     options.server = config_.postgres.server;
     options.application_name = "walpost:init";
-    WALPOST_CO_ASSIGN_OR_RETURN(
-        connection_, co_await Connection::Connect(executor, options));
+    auto connected = co_await Connection::Connect(executor, options);
+    if (!connected.ok() && BecomePostgres(connected.status(), config_)) {
+      Print(
+          "connecting as the user postgres, because Postgres has no role for "
+          "root\n");
+      connected = co_await Connection::Connect(executor, options);
+    }
+    if (!connected.ok()) co_return connected.status();
+    connection_ = *std::move(connected);
     RoleRights rights(*connection_, config_, arguments_.role);
     absl::Status status = co_await rights.Require();
     if (status.ok() && config_.source == Source::kWal) {

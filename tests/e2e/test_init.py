@@ -81,6 +81,10 @@ def _over_socket(server, database):
             "postgres")
 
 
+def _as_root(server, database):
+    return (*_over_socket(server, database)[:2], None)
+
+
 def _with_password(server, database):
     return (["--admin", f"host=127.0.0.1 port={server.port} user=postgres"],
             {"PGPASSWORD": _PASSWORD}, None)
@@ -98,7 +102,7 @@ def _with_set(server, database):
             {"PGPASSWORD": _PASSWORD}, None)
 
 
-_LOGINS = {"socket": _over_socket, "password": _with_password,
+_LOGINS = {"socket": _over_socket, "root": _as_root, "password": _with_password,
            "uri": _with_uri, "set": _with_set}
 
 _CONFIGURATIONS = {

@@ -1,5 +1,9 @@
 #include "cli/init/init_arguments.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
+#include <cstdlib>
 #include <vector>
 
 #include "base/read_refusal.h"
@@ -35,6 +39,19 @@ absl::StatusOr<std::string> CompleteAdmin(const std::string& admin,
 }
 
 }  // namespace
+
+bool BecomePostgres(const absl::Status& refused, const Config& config) {
+  const ReloadableText& conninfo = config.postgres.server.conninfo;
+  const bool names_user = !ConninfoValue(conninfo, "user").empty() ||
+                          !ConninfoValue(conninfo, "service").empty() ||
+                          getenv("PGUSER") != nullptr;
+  if (!SqlstateOf(refused).starts_with("28") || geteuid() != 0 || names_user) {
+    return false;
+  }
+  const passwd* postgres = getpwnam("postgres");
+  return postgres != nullptr && setegid(postgres->pw_gid) == 0 &&
+         seteuid(postgres->pw_uid) == 0;
+}
 
 void InitArguments::AddTo(Verb& verb) {
   config.AddTo(verb);

@@ -26,6 +26,11 @@ struct InitArguments {
   absl::Status ChooseRoles(Config& loaded);
 };
 
+// Root is nobody to Postgres, and has the right to be its administrator over
+// the socket. True if this process acts as the user postgres from now on, as
+// with sudo -u postgres, after a login of `config` that was refused.
+bool BecomePostgres(const absl::Status& refused, const Config& config);
+
 // Adds to an error of init who could do it. `role`: the one that init has
 // connected as; empty: it has not.
 absl::Status WithAdministrator(const absl::Status& status,
