@@ -8,6 +8,7 @@
 #include "debezium/default_value.h"
 #include "debezium/event_router.h"
 #include "debezium/source_topic.h"
+#include "debezium/type_oids.h"
 #include "fmt/format.h"
 
 namespace walpost::debezium {
@@ -22,11 +23,12 @@ struct UsedColumn {
 };
 
 absl::Status NoValue(const Column& column, std::string_view key) {
+  const bool is_never_there = IsLeftOutElement(column.element_oid);
   return absl::FailedPreconditionError(fmt::format(
       "{}: Debezium's records leave out column '{}', because they have nothing "
-      "for its type: map a column of another type, or set "
-      "records.unknown_types: true",
-      key, column.name));
+      "for its type: map a column of another type{}",
+      key, column.name,
+      is_never_there ? "" : ", or set records.unknown_types: true"));
 }
 
 // kUnimplemented: not even missing_columns: ignore leaves such a column out.

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "gtest/gtest.h"
 
@@ -65,6 +67,22 @@ TEST(RowEncoderTest, AColumnWithoutValueIsRejectedWithItsKey) {
   const std::string message(encoder.status().message());
   EXPECT_NE(message.find("outbox.tables.columns.payload"), message.npos);
   EXPECT_NE(message.find("column 'payload'"), message.npos);
+}
+
+TEST(RowEncoderTest, TheRemedyIsUnknownTypesOnlyWhereItHelps) {
+  Table table;
+  table.columns = {TextColumn("payload")};
+  Fields fields;
+  fields.payload = 0;
+  for (const auto& [element_oid, helps] :
+       {std::pair(3615u, true), std::pair(142u, false)}) {
+    table.columns[0].element_oid = element_oid;
+    const auto encoder = RowEncoder::Create(Options(), table, fields);
+    EXPECT_EQ(encoder.status().message().find("records.unknown_types: true") !=
+                  std::string_view::npos,
+              helps)
+        << encoder.status();
+  }
 }
 
 TEST(RowEncoderTest, AColumnThatCannotBeMadeIsRejectedEvenIfItMayBeMissing) {
