@@ -46,7 +46,7 @@ std::string ManualPage() {
       ".SH NAME\nwalpost.yaml \\- configuration of walpost\n"
       ".SH DESCRIPTION\n{}\n.SH KEYS\n{}.SH EXAMPLES\n.nf\n{}.fi\n"
       ".SH SEE ALSO\n.BR walpost (1),\n"
-      "/usr/share/doc/walpost/configuration.md\n",
+      "/usr/share/doc/walpost/docs/configuration.md\n",
       kVersion, Roff(kAbout), keys, kExampleConfig);
 }
 

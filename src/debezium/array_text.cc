@@ -33,11 +33,28 @@ void TakeUnquoted(std::string_view& rest, Text& element) {
   if (text == "NULL") element = std::nullopt;
 }
 
+// Takes an array within an array.
+absl::Status SkipNested(std::string_view& rest, TextArena& arena) {
+  int depth = 0;
+  do {
+    if (rest.empty()) return NotAnArray();
+    if (rest.starts_with('"')) {
+      Text ignored;
+      WALPOST_RETURN_IF_ERROR(TakeQuoted(rest, arena, ignored));
+      continue;
+    }
+    if (rest.starts_with('{')) ++depth;
+    if (rest.starts_with('}')) --depth;
+    rest.remove_prefix(1);
+  } while (depth > 0);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ParseArray(std::string_view text, TextArena& arena,
-                        std::vector<Text>& elements) {
-  elements.clear();
+                        ArrayText& array) {
+  array = {};
   if (text.starts_with('[')) {  // bounds: [0:1]={a,b}
     const size_t equals = text.find('=');
     if (equals == text.npos) return NotAnArray();
@@ -49,16 +66,14 @@ absl::Status ParseArray(std::string_view text, TextArena& arena,
     text.remove_prefix(1);  // the brace, or a comma
     Text element;
     if (text.starts_with('{')) {
-      return absl::InvalidArgumentError(
-          "an array of more than one dimension, whose text in Java differs "
-          "from run to run");
-    }
-    if (text.starts_with('"')) {
+      array.is_nested = true;
+      WALPOST_RETURN_IF_ERROR(SkipNested(text, arena));
+    } else if (text.starts_with('"')) {
       WALPOST_RETURN_IF_ERROR(TakeQuoted(text, arena, element));
     } else {
       TakeUnquoted(text, element);
     }
-    elements.push_back(element);
+    array.elements.push_back(element);
   } while (text.starts_with(','));
   return text == "}" ? absl::OkStatus() : NotAnArray();
 }

@@ -10,9 +10,13 @@
 
 namespace walpost::debezium {
 
-// The elements; nullopt: NULL. kInvalidArgument: not an array, or one of more
-// than one dimension, whose elements Java prints differently in each run.
+struct ArrayText {
+  std::vector<Text> elements;  // nullopt: NULL
+  bool is_nested = false;      // the elements are arrays; their texts are NULL
+};
+
+// kInvalidArgument: not an array.
 absl::Status ParseArray(std::string_view text, TextArena& arena,
-                        std::vector<Text>& elements);
+                        ArrayText& array);
 
 }  // namespace walpost::debezium

@@ -12,11 +12,10 @@ namespace {
 
 using Type = Schema::Type;
 
-// numeric(p,s) is ((p << 16) | s) + 4; s has 11 bits and may be negative.
+// numeric(p,s) is ((p << 16) | s) + 4; s has 11 bits, and to Debezium no sign:
+// -2 is 2046.
 int32_t NumericPrecision(int32_t modifier) { return (modifier - 4) >> 16; }
-int32_t NumericScale(int32_t modifier) {
-  return (((modifier - 4) & 0x7ff) ^ 1024) - 1024;
-}
+int32_t NumericScale(int32_t modifier) { return (modifier - 4) & 0x7ff; }
 
 std::string JoinedLabels(const std::vector<std::string>& labels) {
   std::string joined;
@@ -33,6 +32,76 @@ Schema EnumSchema(const std::vector<std::string>& labels) {
   return schema;
 }
 
+SchemaRef Shared(Schema schema) {
+  return std::make_shared<Schema>(std::move(schema));
+}
+
+SchemaRef OptionalOf(Type type) {
+  Schema schema = PlainSchema(type);
+  schema.is_optional = true;
+  return Shared(std::move(schema));
+}
+
+Schema GeometricSchema(std::string_view name, std::string_view doc) {
+  Schema schema = LogicalSchema(
+      Type::kStruct, "io.debezium.data.geometry." + std::string(name));
+  schema.doc = doc;
+  return schema;
+}
+
+Schema PointSchema() {
+  Schema schema = GeometricSchema("Point", "Geometry (POINT)");
+  schema.fields = {{"x", Shared(PlainSchema(Type::kFloat64))},
+                   {"y", Shared(PlainSchema(Type::kFloat64))},
+                   {"wkb", OptionalOf(Type::kBytes)},
+                   {"srid", OptionalOf(Type::kInt32)}};
+  return schema;
+}
+
+Schema LineSchema() {
+  Schema schema = GeometricSchema("Line", "Geometry (LINE)");
+  schema.is_optional = true;
+  for (const char* name : {"a", "b", "c"}) {
+    schema.fields.push_back({name, Shared(PlainSchema(Type::kFloat64))});
+  }
+  return schema;
+}
+
+Schema CircleSchema() {
+  Schema schema = GeometricSchema("Circle", "Geometry (CIRCLE)");
+  schema.is_optional = true;
+  schema.fields = {{"center", Shared(PointSchema())},
+                   {"radius", Shared(PlainSchema(Type::kFloat64))}};
+  return schema;
+}
+
+Schema GeographySchema() {
+  Schema schema = GeometricSchema("Geography", "Geography");
+  schema.fields = {{"wkb", Shared(PlainSchema(Type::kBytes))},
+                   {"srid", OptionalOf(Type::kInt32)}};
+  return schema;
+}
+
+Schema GeometrySchema() {
+  Schema schema = GeometricSchema("Geometry", "Geometry");
+  schema.is_optional = true;
+  schema.version = 2;
+  Schema extensions = PlainSchema(Type::kMap);
+  extensions.is_optional = true;
+  extensions.keys = Shared(PlainSchema(Type::kString));
+  extensions.values = Shared(PlainSchema(Type::kString));
+  schema.fields = {{"wkb", Shared(PlainSchema(Type::kBytes))},
+                   {"srid", OptionalOf(Type::kInt32)},
+                   {"extensions", Shared(std::move(extensions))}};
+  return schema;
+}
+
+Schema VectorSchema(std::string_view name, Type element) {
+  Schema schema = LogicalSchema(Type::kArray, name);
+  schema.values = Shared(PlainSchema(element));
+  return schema;
+}
+
 Schema VariableScaleSchema() {
   Schema schema =
       LogicalSchema(Type::kStruct, "io.debezium.data.VariableScaleDecimal");
@@ -45,11 +114,18 @@ Schema VariableScaleSchema() {
 
 }  // namespace
 
-std::unique_ptr<ColumnType> ColumnType::Of(const Column& column,
-                                           const Options& options) {
+absl::StatusOr<std::unique_ptr<ColumnType>> ColumnType::Of(
+    const Column& column, const Options& options) {
   std::unique_ptr<ColumnType> type(new ColumnType(options));
-  if (!type->MapType(column)) return nullptr;
-  return type;
+  switch (type->MapType(column)) {
+    case Outcome::kMapped:
+      return type;
+    case Outcome::kLeftOut:
+      return std::unique_ptr<ColumnType>();
+    case Outcome::kNotMade:
+      break;
+  }
+  return absl::UnimplementedError("walpost cannot make values of this type");
 }
 
 void ColumnType::Set(Kind kind, Schema schema) {
@@ -57,87 +133,118 @@ void ColumnType::Set(Kind kind, Schema schema) {
   schema_ = std::make_shared<Schema>(std::move(schema));
 }
 
-bool ColumnType::MapType(const Column& column) {
-  if (!MapNamed(column)) return false;
+ColumnType::Outcome ColumnType::MapType(const Column& column) {
+  const Outcome outcome = MapNamed(column);
+  if (outcome != Outcome::kMapped) return outcome;
   auto schema = std::make_shared<Schema>(*schema_);
-  schema->is_optional = !column.is_not_null;
+  // Some schemas are optional, whatever their columns are.
+  schema->is_optional = schema->is_optional || !column.is_not_null;
   schema_ = std::move(schema);
-  return true;
+  return outcome;
 }
 
-bool ColumnType::MapNamed(const Column& column) {
-  const bool is_array = column.type_name.starts_with('_');
-  if (!column.enum_labels.empty() && !is_array) {
+ColumnType::Outcome ColumnType::MapNamed(const Column& column) {
+  if (column.element_oid != 0) return MapArray(column);
+  if (!column.enum_labels.empty()) {
     Set(Kind::kText, EnumSchema(column.enum_labels));
-    return true;
+    return Outcome::kMapped;
   }
-  if (column.type_name == "citext" || column.type_name == "isbn") {
-    Set(Kind::kText, PlainSchema(Type::kString));
-    return true;
-  }
-  if (column.type_name == "ltree") {
+  // Its map is in the order of Java's hash table, which may be a tree.
+  if (column.type_name == "sparsevec") return Outcome::kNotMade;
+  if (MapExtension(column.type_name)) return Outcome::kMapped;
+  return MapBuiltIn(column);
+}
+
+bool ColumnType::MapExtension(std::string_view name) {
+  if (name == "citext" || name == "isbn") {
+    Set(Kind::kCitext, PlainSchema(Type::kString));
+  } else if (name == "ltree") {
     Set(Kind::kText, LogicalSchema(Type::kString, "io.debezium.data.Ltree"));
-    return true;
-  }
-  if (column.type_name == "hstore") {
+  } else if (name == "hstore") {
     Schema map = PlainSchema(Type::kMap);
-    map.keys = std::make_shared<Schema>(PlainSchema(Type::kString));
-    Schema values = PlainSchema(Type::kString);
-    values.is_optional = true;
-    map.values = std::make_shared<Schema>(std::move(values));
+    map.keys = Shared(PlainSchema(Type::kString));
+    map.values = OptionalOf(Type::kString);
     Set(Kind::kHstore,
         options_.hstore == HstoreMode::kMap
             ? std::move(map)
             : LogicalSchema(Type::kString, "io.debezium.data.Json"));
-    return true;
+  } else if (name == "geometry" || name == "geography") {
+    Set(Kind::kGeometry,
+        name == "geometry" ? GeometrySchema() : GeographySchema());
+    zero_ = kEmptyGeometry;
+  } else if (name == "vector") {
+    Set(Kind::kVector,
+        VectorSchema("io.debezium.data.DoubleVector", Type::kFloat64));
+    zero_ = "[]";
+  } else if (name == "halfvec") {
+    Set(Kind::kHalfVector,
+        VectorSchema("io.debezium.data.FloatVector", Type::kFloat32));
+    zero_ = "[]";
+  } else {
+    return false;
   }
-  const uint32_t element_oid = ElementOid(column.type_oid);
-  const bool is_named_array =
-      is_array &&
-      (!column.enum_labels.empty() || column.type_name == "_citext" ||
-       column.type_name == "_ltree" || column.type_name == "_hstore");
-  if (element_oid != 0 || is_named_array) return MapArray(column, element_oid);
-  return MapBuiltIn(column);
+  return true;
 }
 
-bool ColumnType::MapArray(const Column& column, uint32_t element_oid) {
-  Column element;
-  element.name = column.name;
-  element.type_oid = element_oid;
-  element.type_modifier = column.type_modifier;
-  if (element_oid == 0) {
-    element.type_name = column.type_name.substr(1);
-    element.enum_labels = column.enum_labels;
+ColumnType::Outcome ColumnType::MapArray(const Column& column) {
+  const std::string_view name = column.element_name;
+  if (IsLeftOutElement(column.element_oid)) return Outcome::kLeftOut;
+  const bool is_vector =
+      column.type_oid == kInt2vectorOid || column.type_oid == kOidvectorOid;
+  if (is_vector || IsGeometricOid(column.element_oid) || name == "geometry" ||
+      name == "geography") {
+    return Outcome::kNotMade;
+  }
+  if (column.element_oid == kBitOid) {
+    MapBits(kBitOid, column.type_modifier);
+    kind_ = Kind::kBitArray;
+    return Outcome::kMapped;
   }
   element_.reset(new ColumnType(options_));
-  if (!element_->MapType(element)) return false;
   element_->is_in_array_ = true;
+  if (column.has_enum_elements) {
+    element_->Set(Kind::kText, EnumSchema(column.enum_labels));
+  } else {
+    Column element;
+    element.name = column.name;
+    element.type_oid = column.element_oid;
+    element.type_name = name;
+    element.type_modifier = column.type_modifier;
+    element.is_not_null = !IsListedElement(column.element_oid) &&
+                          name != "citext" && name != "ltree" &&
+                          name != "hstore";
+    const Outcome outcome = element_->MapType(element);
+    if (outcome != Outcome::kMapped) return outcome;
+  }
   Schema schema = PlainSchema(Type::kArray);
   schema.values = element_->schema();
   Set(Kind::kArray, std::move(schema));
   zero_ = "{}";
-  return true;
+  return Outcome::kMapped;
 }
 
-bool ColumnType::MapBuiltIn(const Column& column) {
+ColumnType::Outcome ColumnType::MapBuiltIn(const Column& column) {
   const int32_t modifier = column.type_modifier;
-  if (MapText(column.type_oid) || MapNumber(column.type_oid)) return true;
+  if (MapText(column.type_oid) || MapNumber(column.type_oid) ||
+      MapGeometric(column.type_oid)) {
+    return Outcome::kMapped;
+  }
   switch (column.type_oid) {
     case pgoutput::kByteaOid:
       Set(Kind::kBytes, BinarySchema());
       zero_ = "\\x";
-      return true;
+      return Outcome::kMapped;
     case kBitOid:
     case kVarbitOid:
       MapBits(column.type_oid, modifier);
-      return true;
+      return Outcome::kMapped;
     case kNumericOid:
       MapNumeric(modifier);
-      return true;
+      return Outcome::kMapped;
     case kMoneyOid:
       Set(Kind::kMoney, PlainDecimalSchema(2));
       zero_ = "0.00";
-      return true;
+      return Outcome::kMapped;
     case kDateOid:
     case kTimeOid:
     case kTimetzOid:
@@ -146,7 +253,7 @@ bool ColumnType::MapBuiltIn(const Column& column) {
     case kIntervalOid:
       if (modifier >= 0) precision_ = modifier;
       MapTime(column.type_oid);
-      return true;
+      return Outcome::kMapped;
     default:
       return MapUnknown();
   }
@@ -225,10 +332,41 @@ bool ColumnType::MapNumber(uint32_t type_oid) {
   }
 }
 
-bool ColumnType::MapUnknown() {
-  if (!options_.unknown_types) return false;
-  Set(Kind::kOpaque, BinarySchema());
+bool ColumnType::MapGeometric(uint32_t type_oid) {
+  switch (type_oid) {
+    case kPointOid:
+      Set(Kind::kPoint, PointSchema());
+      zero_ = "(0,0)";
+      return true;
+    case kLineOid:
+      Set(Kind::kLine, LineSchema());
+      return true;
+    case kCircleOid:
+      Set(Kind::kCircle, CircleSchema());
+      return true;
+    case kBoxOid:
+      shape_ = Shape::kBox;
+      break;
+    case kLsegOid:
+      shape_ = Shape::kSegment;
+      break;
+    case kPathOid:
+      shape_ = Shape::kPath;
+      break;
+    case kPolygonOid:
+      shape_ = Shape::kPolygon;
+      break;
+    default:
+      return false;
+  }
+  Set(Kind::kShape, GeometrySchema());
   return true;
+}
+
+ColumnType::Outcome ColumnType::MapUnknown() {
+  if (!options_.unknown_types) return Outcome::kLeftOut;
+  Set(Kind::kOpaque, BinarySchema());
+  return Outcome::kMapped;
 }
 
 Schema ColumnType::BinarySchema() const {

@@ -7,8 +7,10 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "debezium/connect_schema.h"
 #include "debezium/connect_value.h"
+#include "debezium/geometry.h"
 #include "debezium/options.h"
 #include "debezium/row_encoder.h"
 #include "debezium/text_arena.h"
@@ -17,9 +19,10 @@ namespace walpost::debezium {
 
 class ColumnType {
  public:
-  // nullptr: Debezium's records have no columns of this type.
-  static std::unique_ptr<ColumnType> Of(const Column& column,
-                                        const Options& options);
+  // nullptr: Debezium's records have no columns of this type. kUnimplemented:
+  // they have, but walpost cannot make them.
+  static absl::StatusOr<std::unique_ptr<ColumnType>> Of(const Column& column,
+                                                        const Options& options);
 
   // Optional if the column is nullable; without a default.
   const SchemaRef& schema() const { return schema_; }
@@ -34,7 +37,8 @@ class ColumnType {
  private:
   enum class Kind {
     kText,
-    kName,  // left out of what the connector decodes
+    kCitext,  // also other texts whose nested arrays have no text in Java
+    kName,    // left out of what the connector decodes
     kOpaque,
     kBoolean,
     kInt16,
@@ -54,22 +58,33 @@ class ColumnType {
     kTimetz,
     kInterval,
     kHstore,
+    kPoint,
+    kLine,
+    kCircle,
+    kShape,     // a box, path, lseg or polygon
+    kGeometry,  // of PostGIS; also a geography
+    kVector,
+    kHalfVector,
     kArray,
+    kBitArray,  // Debezium gives its column the type of one bit string
   };
+  enum class Outcome { kMapped, kLeftOut, kNotMade };
 
   explicit ColumnType(const Options& options) : options_(options) {}
 
-  // False: Debezium has no schema for the type.
-  bool MapType(const Column& column);
-  bool MapNamed(const Column& column);
-  bool MapBuiltIn(const Column& column);
+  Outcome MapType(const Column& column);
+  Outcome MapNamed(const Column& column);
+  Outcome MapBuiltIn(const Column& column);
+  // False: it is of another type.
+  bool MapExtension(std::string_view name);
+  bool MapGeometric(uint32_t type_oid);
   bool MapText(uint32_t type_oid);
   bool MapNumber(uint32_t type_oid);
-  bool MapArray(const Column& column, uint32_t element_oid);
+  Outcome MapArray(const Column& column);
   void MapNumeric(int32_t modifier);
   void MapBits(uint32_t type_oid, int32_t modifier);
   void MapTime(uint32_t type_oid);
-  bool MapUnknown();
+  Outcome MapUnknown();
   void Set(Kind kind, Schema schema);
   Schema BinarySchema() const;
   Schema PlainDecimalSchema(int32_t scale) const;
@@ -99,8 +114,14 @@ class ColumnType {
                             Value& value) const;
   absl::Status ReadHstore(std::string_view text, TextArena& arena,
                           Value& value) const;
+  absl::Status ReadGeometric(std::string_view text, TextArena& arena,
+                             Value& value) const;
+  void ReadGeometry(std::string_view text, TextArena& arena,
+                    Value& value) const;
+  absl::Status ReadVector(std::string_view text, Value& value) const;
   absl::Status ReadArray(std::string_view text, TextArena& arena,
                          Value& value) const;
+  absl::Status ReadNestedArray(size_t size, Value& value) const;
 
   const Options options_;
   Kind kind_ = Kind::kText;
@@ -108,6 +129,7 @@ class ColumnType {
   int precision_ = 6;       // of a time
   bool has_scale_ = false;  // of a numeric
   int32_t scale_ = 0;       // likewise
+  Shape shape_ = Shape::kBox;
   bool is_in_array_ = false;
   std::string_view zero_;  // what Debezium takes for NULL in NOT NULL
   std::unique_ptr<ColumnType> element_;  // of an array

@@ -1,18 +1,15 @@
-// The values of ColumnType: the text of the server -> Java's object.
+// The values of ColumnType: the text of the server -> Java's object. Those with
+// parts are in composite_value.cc.
 #include <algorithm>
 #include <charconv>
 #include <limits>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "base/status_macros.h"
-#include "debezium/array_text.h"
 #include "debezium/base64.h"
 #include "debezium/column_type.h"
-#include "debezium/hstore_text.h"
 #include "debezium/java_time.h"
-#include "debezium/json_string.h"
+#include "debezium/not_a.h"
 #include "debezium/postgres_time.h"
 #include "fmt/format.h"
 
@@ -23,14 +20,14 @@ constexpr int64_t kMicrosPerDay = 86'400'000'000;
 constexpr int64_t kMillisPerDay = 86'400'000;
 // A month has a twelfth of these.
 constexpr double kDaysPerYear = 365.25;
-// The days of an infinite date: -5877611-06-21 and the day after it.
-constexpr int64_t kInfinityDays = -2'147'472'692;
+// The days of an infinite date: 5877611-06-21 and -5877611-06-22.
+constexpr int64_t kInfinityDays = 2'146'033'979;
 constexpr int64_t kMinusInfinityDays = -2'147'472'691;
-
-absl::Status NotA(std::string_view type, std::string_view text) {
-  return absl::InvalidArgumentError(
-      fmt::format("'{}' is not a {}", text.substr(0, 100), type));
-}
+// In arrays: 292278994-08-16, and 292269055-12-02 without its era.
+constexpr int64_t kInfinityDaysInArray = 106'751'991'166;
+constexpr int64_t kMinusInfinityDaysInArray = 106'748'361'128;
+// The infinite timestamp with time zone before all others, in an array.
+constexpr std::string_view kMinusInfinityInArray = "292269055-12-02 23:00:00";
 
 bool IsSpecialNumber(std::string_view text) {
   return text == "NaN" || text == "Infinity" || text == "-Infinity";
@@ -72,32 +69,44 @@ void PutText(const std::string& text, TextArena& arena, Value& value) {
   value = arena.Copy(text);
 }
 
+// PGInterval.getSeconds.
+double SecondsOf(const Interval& interval) {
+  return static_cast<double>(interval.micros / 1'000'000) +
+         static_cast<double>(interval.micros % 1'000'000) / 1e6;
+}
+
 // MicroDuration.durationMicros, with its rounding.
 int64_t DurationMicros(const Interval& interval) {
   const double days =
       static_cast<double>(interval.years * 12 + interval.months) *
           (kDaysPerYear / 12.0) +
       static_cast<double>(interval.days);
-  const int64_t whole_seconds = interval.micros / 1'000'000;
-  const double seconds = static_cast<double>(whole_seconds) +
-                         static_cast<double>(interval.micros % 1'000'000) / 1e6;
+  const double seconds = SecondsOf(interval);
   const double total =
       (((days * 24 + static_cast<double>(interval.hours)) * 60) +
        static_cast<double>(interval.minutes)) *
           60 +
       seconds;
-  return static_cast<int64_t>(total * 1e6 + 0);
+  const double micros = total * 1e6 + 0;
+  constexpr double kLimit = 9'223'372'036'854'775'808.0;
+  if (micros >= kLimit) return std::numeric_limits<int64_t>::max();
+  if (micros < -kLimit) return std::numeric_limits<int64_t>::min();
+  return static_cast<int64_t>(micros);
 }
 
+// Interval.toIsoString; the seconds as Java prints them, without rounding, up
+// to nine digits after the point.
 std::string DurationText(const Interval& interval) {
-  std::string seconds;
-  if (interval.micros < 0) seconds += '-';
-  const int64_t micros = std::abs(interval.micros);
-  seconds += std::to_string(micros / 1'000'000);
-  if (micros % 1'000'000 != 0) {
-    std::string fraction = fmt::format(".{:06}", micros % 1'000'000);
-    fraction.erase(fraction.find_last_not_of('0') + 1);
-    seconds += fraction;
+  char buffer[32];
+  const auto result =
+      std::to_chars(buffer, buffer + sizeof(buffer), SecondsOf(interval),
+                    std::chars_format::fixed);
+  std::string seconds(buffer, result.ptr);
+  const size_t point = seconds.find('.');
+  if (point != seconds.npos) {
+    seconds.resize(std::min(seconds.size(), point + 10));
+    seconds.erase(seconds.find_last_not_of('0') + 1);
+    if (seconds.ends_with('.')) seconds.pop_back();
   }
   return fmt::format("P{}Y{}M{}DT{}H{}M{}S", interval.years, interval.months,
                      interval.days, interval.hours, interval.minutes, seconds);
@@ -132,6 +141,7 @@ absl::Status ColumnType::ReadText(std::string_view text, TextArena& arena,
                                   Value& value) const {
   switch (kind_) {
     case Kind::kText:
+    case Kind::kCitext:
     case Kind::kName:
       value = text;
       return absl::OkStatus();
@@ -142,7 +152,7 @@ absl::Status ColumnType::ReadText(std::string_view text, TextArena& arena,
       value = text == "t";
       return absl::OkStatus();
     case Kind::kBit:
-      value = text.find('1') != text.npos;
+      if (!text.empty()) value = text.find('1') != text.npos;
       return absl::OkStatus();
     case Kind::kInt16:
     case Kind::kInt32:
@@ -171,8 +181,21 @@ absl::Status ColumnType::ReadText(std::string_view text, TextArena& arena,
       return ReadInterval(text, arena, value);
     case Kind::kHstore:
       return ReadHstore(text, arena, value);
+    case Kind::kPoint:
+    case Kind::kLine:
+    case Kind::kCircle:
+    case Kind::kShape:
+      return ReadGeometric(text, arena, value);
+    case Kind::kGeometry:
+      ReadGeometry(text, arena, value);
+      return absl::OkStatus();
+    case Kind::kVector:
+    case Kind::kHalfVector:
+      return ReadVector(text, value);
     case Kind::kArray:
       return ReadArray(text, arena, value);
+    case Kind::kBitArray:
+      return absl::OkStatus();  // a list does not fit its schema
   }
   return absl::OkStatus();
 }
@@ -277,6 +300,7 @@ void ColumnType::PutDecimal(const Decimal& decimal, TextArena& arena,
 absl::Status ColumnType::ReadNumeric(std::string_view text, TextArena& arena,
                                      Value& value) const {
   if (IsSpecialNumber(text)) {
+    if (is_in_array_) return absl::OkStatus();
     if (options_.decimal == DecimalMode::kDouble) value = SpecialNumber(text);
     if (options_.decimal == DecimalMode::kString) {
       value = SpecialNumberName(text);
@@ -319,8 +343,11 @@ absl::Status ColumnType::ReadDate(std::string_view text, TextArena& arena,
   const Infinity infinity = InfinityOf(text);
   const bool is_iso = options_.time_precision == TimePrecision::kIsoString;
   std::optional<int64_t> days = ParseDate(text);
-  if (infinity == Infinity::kPositive) days = kInfinityDays;
-  if (infinity == Infinity::kNegative) days = kMinusInfinityDays;
+  if (infinity == Infinity::kPositive) {
+    days = is_in_array_ ? kInfinityDaysInArray : kInfinityDays;
+  } else if (infinity == Infinity::kNegative) {
+    days = is_in_array_ ? kMinusInfinityDaysInArray : kMinusInfinityDays;
+  }
   if (!days) return NotA("date", text);
   if (is_iso) {
     std::string iso;
@@ -328,7 +355,7 @@ absl::Status ColumnType::ReadDate(std::string_view text, TextArena& arena,
     iso += 'Z';
     PutText(iso, arena, value);
   } else if (options_.time_precision == TimePrecision::kConnect) {
-    value = JavaDate{*days * kMillisPerDay};
+    value = JavaDate{static_cast<int32_t>(*days) * kMillisPerDay};
   } else {
     value = static_cast<int32_t>(*days);
   }
@@ -398,22 +425,26 @@ absl::Status ColumnType::ReadZoned(std::string_view text, TextArena& arena,
                                    Value& value) const {
   std::string iso;
   if (kind_ == Kind::kTimestamptz) {
-    if (InfinityOf(text) != Infinity::kNone) {
+    const Infinity infinity = InfinityOf(text);
+    const bool is_before_all_in_array =
+        infinity == Infinity::kNegative && is_in_array_;
+    if (infinity != Infinity::kNone && !is_before_all_in_array) {
       value = text;
       return absl::OkStatus();
     }
-    const std::optional<Moment> moment = ParseZonedTimestamp(text);
+    const std::optional<Moment> moment =
+        is_before_all_in_array ? ParseTimestamp(kMinusInfinityInArray)
+                               : ParseZonedTimestamp(text);
     if (!moment) return NotA("timestamp with time zone", text);
     AppendIsoTimestamp(*moment, precision_, iso);
   } else {
     const std::optional<ZonedTimeOfDay> time = ParseZonedTime(text);
-    const bool is_midnight =
-        time && time->micros == kMicrosPerDay && time->offset_seconds == 0;
-    if (!time || (time->micros >= kMicrosPerDay && !is_midnight)) {
-      return NotA("time with time zone that Java has", text);
-    }
+    if (!time) return NotA("time with time zone", text);
+    // Debezium logs a zone with seconds, which it cannot read.
+    if (time->offset_seconds % 60 != 0) return absl::OkStatus();
     int64_t micros = time->micros;
-    if (!is_midnight) {
+    const bool is_midnight = micros == kMicrosPerDay;
+    if (!is_midnight || time->offset_seconds != 0) {
       micros -= time->offset_seconds * int64_t{1'000'000};
       micros = (micros % kMicrosPerDay + kMicrosPerDay) % kMicrosPerDay;
     }
@@ -433,49 +464,6 @@ absl::Status ColumnType::ReadInterval(std::string_view text, TextArena& arena,
   } else {
     PutText(DurationText(*interval), arena, value);
   }
-  return absl::OkStatus();
-}
-
-absl::Status ColumnType::ReadHstore(std::string_view text, TextArena& arena,
-                                    Value& value) const {
-  WALPOST_ASSIGN_OR_RETURN(const HstoreEntries entries,
-                           ParseHstore(text, arena));
-  if (options_.hstore == HstoreMode::kMap) {
-    Map map;
-    for (const auto& [key, entry] : entries) {
-      map.entries.emplace_back(key, entry ? Value(*entry) : Value());
-    }
-    value = std::move(map);
-    return absl::OkStatus();
-  }
-  std::string json = "{";
-  for (const auto& [key, entry] : entries) {
-    if (json.size() > 1) json += ',';
-    AppendJsonString(key, Supplementary::kRaw, json);
-    json += ':';
-    if (entry) {
-      AppendJsonString(*entry, Supplementary::kRaw, json);
-    } else {
-      json += "null";
-    }
-  }
-  json += '}';
-  PutText(json, arena, value);
-  return absl::OkStatus();
-}
-
-absl::Status ColumnType::ReadArray(std::string_view text, TextArena& arena,
-                                   Value& value) const {
-  std::vector<Text> texts;
-  WALPOST_RETURN_IF_ERROR(ParseArray(text, arena, texts));
-  List list;
-  list.elements.resize(texts.size());
-  for (size_t i = 0; i < texts.size(); ++i) {
-    WALPOST_RETURN_IF_ERROR(element_->Read(texts[i], arena, list.elements[i]));
-    // Debezium logs what it cannot convert, and has no array then.
-    if (texts[i] && list.elements[i].is_null()) return absl::OkStatus();
-  }
-  value = std::move(list);
   return absl::OkStatus();
 }
 

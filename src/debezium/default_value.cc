@@ -119,6 +119,7 @@ std::string_view Trimmed(std::string_view text) {
 
 // The text that ColumnType reads; nullopt: none.
 std::optional<std::string> DefaultTextOf(const Column& column) {
+  if (column.element_oid != 0) return std::nullopt;
   if (!column.enum_labels.empty()) return LabelOf(column.default_expression);
   const auto placeholder = PlaceholderOf(column.type_oid);
   if (!placeholder || !column.type_name.empty()) return std::nullopt;

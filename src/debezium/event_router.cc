@@ -145,8 +145,10 @@ absl::Status EventRouter::RouteTimestamp(const EventField& field,
   }
   if (*millis == -1) return absl::OkStatus();  // as if there was none
   constexpr int64_t kMaxMillis = std::numeric_limits<int64_t>::max() / 1'000;
-  encoded.timestamp =
-      WallTime(std::chrono::milliseconds(std::min(*millis, kMaxMillis)));
+  if (*millis > kMaxMillis) {
+    return FailureOf(field.name, "walpost has no time after the year 294247");
+  }
+  encoded.timestamp = WallTime(std::chrono::milliseconds(*millis));
   return absl::OkStatus();
 }
 

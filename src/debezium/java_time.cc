@@ -100,7 +100,11 @@ void AppendHeaderDateText(int64_t millis, std::string& out) {
   const int64_t days = FloorDivide(millis, kMillisOfDay);
   const int64_t micros = (millis - days * kMillisOfDay) * 1'000;
   const bool has_date = millis >= kMillisOfDay;
-  if (has_date) AppendIsoDate(days, out);
+  if (has_date) {
+    const CivilDate date = CivilDateOf(days);
+    fmt::format_to(std::back_inserter(out), "{:04}-{:02}-{:02}", date.year,
+                   date.month, date.day);
+  }
   if (has_date && millis % kMillisOfDay == 0) return;
   if (has_date) out += 'T';
   AppendIsoTime(micros, 3, out);

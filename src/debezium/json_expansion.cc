@@ -74,6 +74,17 @@ absl::StatusOr<const JsonNode*> SampleOf(const JsonNode& array) {
   return sample;
 }
 
+// Whether the schema of a field, where objects differ, is replaced by that of a
+// later object: null has bytes and an empty array has texts, if they have any.
+bool IsReplaced(const Schema& old, const Schema& later) {
+  if (old.type == Schema::Type::kBytes) {
+    return later.type != Schema::Type::kBytes;
+  }
+  return old.type == Schema::Type::kArray &&
+         later.type == Schema::Type::kArray &&
+         old.values->type == Schema::Type::kString;
+}
+
 // SchemaUtil.copySchemaBasics leaves out that the schema is optional.
 SchemaRef Merge(const std::vector<SchemaRef>& schemas) {
   auto merged = std::make_shared<Schema>(PlainSchema(Schema::Type::kStruct));
@@ -88,10 +99,7 @@ SchemaRef Merge(const std::vector<SchemaRef>& schemas) {
         continue;
       }
       SchemaRef& old = merged->fields[place->second].schema;
-      if (old->type == Schema::Type::kBytes &&
-          field.schema->type != Schema::Type::kBytes) {
-        old = field.schema;
-      }
+      if (IsReplaced(*old, *field.schema)) old = field.schema;
     }
   }
   return merged;

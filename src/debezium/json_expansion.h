@@ -9,8 +9,9 @@
 // cannot hold it, an array is not a struct.
 //
 // Objects in an array that differ have a merged schema. Java's order of its
-// fields changes from run to run; here they have the order in which they first
-// appear, and of two types of one field the first one stays.
+// fields changes from run to run, and so does the type of a field that has two;
+// here they have the order in which they first appear, and of two types the
+// first one stays, unless it is that of null or of an empty array.
 #pragma once
 
 #include <string_view>

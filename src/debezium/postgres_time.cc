@@ -1,6 +1,7 @@
 #include "debezium/postgres_time.h"
 
 #include <charconv>
+#include <limits>
 
 namespace walpost::debezium {
 namespace {
@@ -109,10 +110,10 @@ Moment MomentOf(int64_t days, int64_t micros_of_day, int64_t offset_seconds) {
   return moment;
 }
 
-Moment MomentOfMicros(int64_t micros) {
+Moment MomentOfMillis(int64_t millis) {
   Moment moment;
-  moment.seconds = micros / kMicrosPerSecond;
-  moment.micros = static_cast<int32_t>(micros % kMicrosPerSecond);
+  moment.seconds = millis / 1'000;
+  moment.micros = static_cast<int32_t>(millis % 1'000 * 1'000);
   if (moment.micros < 0) {
     --moment.seconds;
     moment.micros += kMicrosPerSecond;
@@ -123,9 +124,9 @@ Moment MomentOfMicros(int64_t micros) {
 enum class Zone { kNone, kOffset };
 std::optional<Moment> ParseMoment(std::string_view text, Zone zone) {
   const Infinity infinity = InfinityOf(text);
-  if (infinity == Infinity::kPositive) return MomentOfMicros(kInfinityMicros);
+  if (infinity == Infinity::kPositive) return MomentOfMillis(kInfinityMillis);
   if (infinity == Infinity::kNegative) {
-    return MomentOfMicros(kMinusInfinityMicros);
+    return MomentOfMillis(kMinusInfinityMillis);
   }
   const bool is_bc = TakeSuffix(text, " BC");
   const auto days = TakeDate(text, is_bc);
@@ -233,19 +234,21 @@ std::optional<Interval> ParseInterval(std::string_view text) {
   return interval;
 }
 
-std::optional<int64_t> MicrosOf(const Moment& moment) {
+int64_t MicrosOf(const Moment& moment) {
   int64_t micros = 0;
-  if (__builtin_mul_overflow(moment.seconds, kMicrosPerSecond, &micros) ||
-      __builtin_add_overflow(micros, moment.micros, &micros)) {
-    return std::nullopt;
+  if (__builtin_mul_overflow(moment.seconds, kMicrosPerSecond, &micros)) {
+    micros = moment.seconds < 0 ? std::numeric_limits<int64_t>::min()
+                                : std::numeric_limits<int64_t>::max();
   }
-  return micros;
+  // The sum wraps around.
+  return static_cast<int64_t>(static_cast<uint64_t>(micros) +
+                              static_cast<uint64_t>(moment.micros));
 }
 
 std::optional<int64_t> NanosOf(const Moment& moment) {
-  const auto micros = MicrosOf(moment);
   int64_t nanos = 0;
-  if (!micros || __builtin_mul_overflow(*micros, int64_t{1'000}, &nanos)) {
+  if (__builtin_mul_overflow(moment.seconds, int64_t{1'000'000'000}, &nanos) ||
+      __builtin_add_overflow(nanos, int64_t{moment.micros} * 1'000, &nanos)) {
     return std::nullopt;
   }
   return nanos;

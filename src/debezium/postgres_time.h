@@ -16,9 +16,9 @@ struct Moment {
   friend bool operator==(const Moment&, const Moment&) = default;
 };
 
-// What the JDBC driver takes for infinity, in microseconds since 1970.
-inline constexpr int64_t kInfinityMicros = 9'223'372'036'825'200'000;
-inline constexpr int64_t kMinusInfinityMicros = -9'223'372'036'832'400'000;
+// What the JDBC driver takes for infinity, in milliseconds since 1970.
+inline constexpr int64_t kInfinityMillis = 9'223'372'036'825'200'000;
+inline constexpr int64_t kMinusInfinityMillis = -9'223'372'036'832'400'000;
 
 enum class Infinity { kNone, kPositive, kNegative };
 Infinity InfinityOf(std::string_view text);
@@ -53,8 +53,10 @@ struct Interval {
 // "1 year 2 mons -3 days +04:05:06.789".
 std::optional<Interval> ParseInterval(std::string_view text);
 
-// Those since 1970; nullopt: 64 bits cannot hold them.
-std::optional<int64_t> MicrosOf(const Moment& moment);
+// Those since 1970, as Java makes them if 64 bits cannot hold them: the seconds
+// become the greatest number, and the sum with the rest begins again.
+int64_t MicrosOf(const Moment& moment);
+// nullopt: 64 bits cannot hold them.
 std::optional<int64_t> NanosOf(const Moment& moment);
 int64_t MillisOf(const Moment& moment);
 

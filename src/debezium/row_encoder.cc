@@ -8,6 +8,7 @@
 #include "debezium/default_value.h"
 #include "debezium/event_router.h"
 #include "debezium/source_topic.h"
+#include "debezium/type_oids.h"
 #include "fmt/format.h"
 
 namespace walpost::debezium {
@@ -22,11 +23,20 @@ struct UsedColumn {
 };
 
 absl::Status NoValue(const Column& column, std::string_view key) {
+  const bool is_never_there = IsLeftOutElement(column.element_oid);
   return absl::FailedPreconditionError(fmt::format(
       "{}: Debezium's records leave out column '{}', because they have nothing "
-      "for its type: map a column of another type, or set "
-      "records.unknown_types: true",
-      key, column.name));
+      "for its type: map a column of another type{}",
+      key, column.name,
+      is_never_there ? "" : ", or set records.unknown_types: true"));
+}
+
+// kUnimplemented: not even missing_columns: ignore leaves such a column out.
+absl::Status NotMade(const Column& column, std::string_view key) {
+  return absl::UnimplementedError(fmt::format(
+      "{}: walpost cannot make what Debezium makes of the type of column '{}': "
+      "map a column of another type, or leave it out of {}",
+      key, column.name, key));
 }
 
 absl::Status NoColumn(const Table& table, std::string_view name,
@@ -122,7 +132,8 @@ class RowEncoder::Impl {
       return NoColumn(table_, placement.column, "records.placements");
     }
     const absl::Status status = Use(*column, "records.placements", field);
-    return is_ignored ? absl::OkStatus() : status;
+    return is_ignored && !absl::IsUnimplemented(status) ? absl::OkStatus()
+                                                        : status;
   }
 
   // `key`: of the configuration, for the error.
@@ -145,7 +156,9 @@ class RowEncoder::Impl {
   // Fills in everything but the index and the value.
   absl::Status Describe(const Column& column, std::string_view key,
                         TextArena& default_texts, UsedColumn& used) {
-    used.type = ColumnType::Of(column, options_);
+    auto type = ColumnType::Of(column, options_);
+    if (!type.ok()) return NotMade(column, key);
+    used.type = *std::move(type);
     if (used.type == nullptr) return NoValue(column, key);
     used.field.name = column.name;
     used.field.schema = used.type->schema();
@@ -165,6 +178,11 @@ class RowEncoder::Impl {
     if (!status.ok()) return router_.FailureOf(field.name, status);
     field.is_null = field.value.is_null();
     if (field.is_null) field.value = column.default_value;
+    if (field.value.is_null() && !field.schema->is_optional) {
+      return router_.FailureOf(
+          field.name,
+          "Debezium has no value for it, and its column is NOT NULL");
+    }
     return absl::OkStatus();
   }
 
@@ -179,8 +197,9 @@ class RowEncoder::Impl {
         return router_.FailureOf(part.name, "the table has no such column");
       }
       UsedColumn used;
-      WALPOST_RETURN_IF_ERROR(
-          Describe(*column, "the primary key", arena_, used));
+      const absl::Status status =
+          Describe(*column, "the primary key", arena_, used);
+      if (!status.ok()) return router_.FailureOf(column->name, status);
       WALPOST_RETURN_IF_ERROR(Read(part.value, used));
       schema->fields.push_back({column->name, used.field.schema});
       key.values.push_back(std::move(used.field.value));
@@ -209,7 +228,11 @@ RowEncoder::~RowEncoder() = default;
 absl::StatusOr<std::unique_ptr<RowEncoder>> RowEncoder::Create(
     const Options& options, const Table& table, const Fields& fields) {
   auto impl = std::make_unique<Impl>(options, table);
-  WALPOST_RETURN_IF_ERROR(impl->Init(fields));
+  const absl::Status status = impl->Init(fields);
+  if (absl::IsUnimplemented(status)) {
+    return absl::FailedPreconditionError(status.message());
+  }
+  WALPOST_RETURN_IF_ERROR(status);
   return std::unique_ptr<RowEncoder>(new RowEncoder(std::move(impl)));
 }
 

@@ -38,11 +38,16 @@ struct Column {
   // pg_get_expr of its DEFAULT, such as 'new'::text; empty: none. Debezium
   // reads none of a column whose type is a domain: leave it empty there.
   std::string default_expression;
-  // Labels of an enum, in order; empty: it is of another type.
+  // Labels of an enum, or of the elements of an array, in order; empty: it is
+  // of another type.
   std::vector<std::string> enum_labels;
   // A type by its name, where the oid does not say it: hstore, citext, ltree,
   // geometry, …; empty: the type is built in.
   std::string type_name;
+  // The type of an array's elements, and its name, likewise; 0: it is no array.
+  uint32_t element_oid = 0;
+  std::string element_name;
+  bool has_enum_elements = false;  // also those of a domain over an enum
 
   friend bool operator==(const Column&, const Column&) = default;
 };
@@ -95,7 +100,8 @@ struct Encoded {
 class RowEncoder {
  public:
   // kFailedPrecondition: a field or a placement has no column that Debezium has
-  // a value for; names it and the key of the configuration.
+  // a value for, or one whose value walpost cannot make; names it and the key
+  // of the configuration.
   static absl::StatusOr<std::unique_ptr<RowEncoder>> Create(
       const Options& options, const Table& table, const Fields& fields);
   ~RowEncoder();

@@ -378,12 +378,13 @@ absl::Status TableMapper::BindDebezium(const TableOptions& options) {
   WALPOST_RETURN_IF_ERROR(CheckDebeziumFields(options));
   debezium::Table table{relation_.schema, relation_.name, {}};
   for (const pgoutput::ColumnSchema& column : relation_.columns) {
-    const bool is_enum = !column.enum_labels.empty();
-    table.columns.push_back({column.name,
-                             is_enum ? pgoutput::kTextOid : column.type_oid,
-                             column.type_modifier, column.is_not_null,
-                             column.is_domain ? "" : column.default_expression,
-                             column.enum_labels, column.type_name});
+    const bool is_enum = !column.enum_labels.empty() && column.element_oid == 0;
+    table.columns.push_back(
+        {column.name, is_enum ? pgoutput::kTextOid : column.type_oid,
+         column.type_modifier, column.is_not_null,
+         column.is_domain ? "" : column.default_expression, column.enum_labels,
+         column.type_name, column.element_oid, column.element_name,
+         column.has_enum_elements});
   }
   const auto field = [this](std::string_view name) {
     return ColumnOf(fields_[FindField(name)]);

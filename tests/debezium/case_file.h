@@ -123,41 +123,43 @@ inline void SetType(std::string_view text, debezium::Column& column) {
       {"money", 790},
       {"macaddr", 829},
       {"inet", 869},
-      {"integer[]", 1007},
-      {"text[]", 1009},
-      {"bigint[]", 1016},
       {"character", 1042},
       {"character varying", 1043},
       {"date", 1082},
       {"time without time zone", 1083},
       {"timestamp without time zone", 1114},
-      {"timestamp without time zone[]", 1115},
-      {"date[]", 1182},
-      {"time without time zone[]", 1183},
       {"timestamp with time zone", 1184},
-      {"timestamp with time zone[]", 1185},
       {"interval", 1186},
-      {"numeric[]", 1231},
       {"time with time zone", 1266},
       {"bit", 1560},
       {"bit varying", 1562},
       {"numeric", 1700},
       {"uuid", 2950},
-      {"uuid[]", 2951},
       {"tsvector", 3614},
       {"tsquery", 3615},
       {"jsonb", 3802},
-      {"jsonb[]", 3807},
       {"int4range", 3904},
-      {"bytea[]", 1001},
-      {"boolean[]", 1000},
-      {"double precision[]", 1022},
       {"numrange", 3906},
       {"tsrange", 3908},
       {"tstzrange", 3910},
       {"daterange", 3912},
       {"int8range", 3926},
-      {"xml[]", 143}};
+      {"point", 600},
+      {"lseg", 601},
+      {"path", 602},
+      {"box", 603},
+      {"polygon", 604},
+      {"line", 628},
+      {"circle", 718},
+      {"refcursor", 1790}};
+  if (text.ends_with("[]")) {
+    SetType(text.substr(0, text.size() - 2), column);
+    column.element_oid = column.type_name.empty() ? column.type_oid : 16384;
+    column.element_name = column.type_name;
+    column.type_oid = 0;
+    column.type_name.clear();
+    return;
+  }
   std::string base(text);
   const size_t open = base.find('(');
   int first = -1;

@@ -150,6 +150,7 @@ RowOfCase ReadCase(const Case& test) {
       for (Column& column : row.table.columns) {
         if (column.name == parts[0]) {
           column.enum_labels = Split(rest, ',', 100);
+          column.has_enum_elements = column.element_oid != 0;
         }
       }
     } else if (line.key == "value") {

@@ -1,6 +1,9 @@
 #include "debezium/row_encoder.h"
 
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "gtest/gtest.h"
 
@@ -64,6 +67,46 @@ TEST(RowEncoderTest, AColumnWithoutValueIsRejectedWithItsKey) {
   const std::string message(encoder.status().message());
   EXPECT_NE(message.find("outbox.tables.columns.payload"), message.npos);
   EXPECT_NE(message.find("column 'payload'"), message.npos);
+}
+
+TEST(RowEncoderTest, TheRemedyIsUnknownTypesOnlyWhereItHelps) {
+  Table table;
+  table.columns = {TextColumn("payload")};
+  Fields fields;
+  fields.payload = 0;
+  for (const auto& [element_oid, helps] :
+       {std::pair(3615u, true), std::pair(142u, false)}) {
+    table.columns[0].element_oid = element_oid;
+    const auto encoder = RowEncoder::Create(Options(), table, fields);
+    EXPECT_EQ(encoder.status().message().find("records.unknown_types: true") !=
+                  std::string_view::npos,
+              helps)
+        << encoder.status();
+  }
+}
+
+TEST(RowEncoderTest, AColumnThatCannotBeMadeIsRejectedEvenIfItMayBeMissing) {
+  Options options;
+  options.missing_columns = MissingColumns::kIgnore;
+  options.unknown_types = true;
+  options.placements = {{"v", Placement::Place::kHeader, ""}};
+  Table table;
+  table.columns = {TextColumn("payload"), TextColumn("v")};
+  Fields fields;
+  fields.payload = 0;
+  table.columns[1].type_name = "sparsevec";
+  auto encoder = RowEncoder::Create(options, table, fields);
+  EXPECT_TRUE(absl::IsFailedPrecondition(encoder.status()));
+  EXPECT_EQ(encoder.status().message(),
+            "records.placements: walpost cannot make what Debezium makes of "
+            "the type of column 'v': map a column of another type, or leave it "
+            "out of records.placements");
+  for (const uint32_t element_oid : {600u, 142u}) {  // left out by Debezium
+    table.columns[1] = TextColumn("v");
+    table.columns[1].element_oid = element_oid;
+    encoder = RowEncoder::Create(options, table, fields);
+    EXPECT_TRUE(encoder.ok()) << encoder.status();
+  }
 }
 
 TEST(RowEncoderTest, ARowAfterAFailureIsWhole) {

@@ -233,6 +233,49 @@ def _made_by_hand(number):
     return key, value
 
 
+def test_types_are_those_behind_domains_and_arrays(relay, table, reader, topics):
+    """What the catalog says of elements, and of domains over domains."""
+    table.execute(
+        "create schema other; create type other.mood as enum ('sad', 'ok');"
+        " create domain moods as other.mood[];"
+        " create domain price as numeric(8,2); create domain net as price;"
+        " create domain at as timestamp(3); create domain later as at;"
+        " create type pair as (a int, b text); create type _mood as enum ('x')")
+    columns = {
+        "net": ("net", "1.5", b"1.50"),
+        "later": ("later", "2020-01-02 03:04:05.678", b"1577934245678"),
+        "moods": ("moods", "{sad,ok}", b'["sad","ok"]'),
+        "named": ("_mood", "x", b"x"),
+        "pairs": ("pair[]", '{"(1,x)"}', b'["KDEseCk="]'),
+        "nets": ("net[]", "{1.5}", b'["MS41MA=="]'),
+        "bits": ("bit(3)[]", "{101}", None),
+        "spot": ("point", "(1,2.5)", b'{"x":1.0,"y":2.5,"wkb":"AQEAAAAAAAAAAADwPwAA'
+                 b'AAAAAARA","srid":null}')}
+    table.execute("alter table outbox " + ", ".join(
+        f"add column {name} {kind}" for name, (kind, _, _) in columns.items()))
+    relay(placements=[f"{name}:header" for name in columns], unknown_types=True,
+          context_headers="none").run()
+    _insert(table, 1, **{name: value for name, (_, value, _) in columns.items()})
+    table.wait_confirmed(table.name)
+    record, = reader.read_all(topics)
+    headers = dict(record.headers)
+    assert {name: headers[name] for name in columns} == {
+        name: header for name, (_, _, header) in columns.items()}
+
+
+def test_a_type_that_is_not_made_is_refused_by_check_and_run(relay, table):
+    table.execute("alter table outbox add column shapes box[]")
+    walpost = relay(placements=["shapes:header"], unknown_types=True,
+                    missing_columns="ignore")
+    said = walpost.verb("check")
+    cause = ("walpost cannot make what Debezium makes of the type of column"
+             " 'shapes'")
+    assert said.returncode == 1 and cause in said.stdout, said.stdout
+    walpost.start()
+    assert walpost.wait_exit(30) == 3
+    assert cause in walpost.log()
+
+
 def test_schemas_follow_the_columns(relay, table, reader, topics):
     """Columns that come and go while walpost streams."""
     relay(placements=["extra:envelope", "kind:header"], header_converter="json"

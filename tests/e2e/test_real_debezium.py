@@ -30,7 +30,13 @@ _COLUMNS = {
     "ts": "timestamp", "ts3": "timestamp(3)", "tz": "timestamptz",
     "ti": "time", "tt": "timetz", "iv": "interval", "ta": "text[]", "ia": "int[]",
     "m": "money", "bi": "bit(5)", "vb": "varbit", "ip": "inet", "x": "xml",
-    "r": "int4range"}
+    "r": "int4range", "ea": "mood[]", "ba": "bit(3)[]", "sa": "tsvector[]",
+    "pt": "point", "pa": "path", "ci": "circle", "dd": "net_price",
+    "de": "moods not null default '{{}}'"}
+_TYPES = (
+    "create type mood as enum ('sad', 'ok'); create domain moods as mood[];"
+    " create domain price as numeric(8,2);"
+    " create domain net_price as price check (value > -100000)")
 _TABLE = (
     "create table outbox (id uuid primary key default gen_random_uuid(),"
     " aggregatetype text not null, aggregateid text, type text, payload {}, "
@@ -81,7 +87,7 @@ class _Rows:
 
     def _value(self, name):
         pick = self._random
-        if name not in ("i8",) and pick.random() < 0.15:
+        if name not in ("i8", "de") and pick.random() < 0.15:
             return None
         number = pick.randrange(-10**6, 10**6)
         moment = (f"{pick.randrange(1971, 2100)}-{pick.randrange(1, 13):02}-"
@@ -107,6 +113,12 @@ class _Rows:
             "m": lambda: f"{number / 100:.2f}", "bi": lambda: f"{number % 32:05b}",
             "vb": lambda: f"{abs(number):b}", "ip": lambda: "10.0.0.1/8",
             "x": lambda: "<a>1</a>", "r": lambda: "[1,5)",
+            "ea": lambda: pick.choice(["{sad,ok}", "{}", "{ok,NULL}"]),
+            "ba": lambda: "{101}", "sa": lambda: "{a,'b c'}",
+            "pt": lambda: f"({number / 7},{number})",
+            "pa": lambda: f"[(0,{number}),({number / 9},1)]",
+            "ci": lambda: f"<({number},1e-9),{abs(number)}>",
+            "dd": lambda: f"{number / 7 % 1000:.2f}", "de": lambda: "{sad}",
         }[name]()
 
     def next(self):
@@ -161,6 +173,7 @@ def _import(debezium, *arguments):
 @pytest.fixture
 def taken_over(database, kafka, topics, directory, request):
     payload, properties, router = _SETTINGS[request.param]
+    database.execute(_TYPES)
     database.execute(_TABLE.format(payload))
     database.execute("create publication dbz for table outbox")
     debezium = RealDebezium(

@@ -109,9 +109,12 @@ class TopicsCheck {
                         : "the brokers"));
   }
 
-  // Without any topic no event can be sent.
+  // Without any topic no event can be sent; and create_topics is set because
+  // topics are missing.
   void AddRefusal() {
-    Add(facts_.topics.empty() ? Severity::kError : Severity::kWarning,
+    const bool is_needed =
+        facts_.topics.empty() || facts_.names.creation != nullptr;
+    Add(is_needed ? Severity::kError : Severity::kWarning,
         FindingId("topic_creation_refused"),
         fmt::format("{} exist; the brokers would not create {} {}: {}",
                     facts_.topics.size(),

@@ -157,13 +157,14 @@ asio::awaitable<absl::Status> PublicationMonitor::Check(
 }
 
 Gap PublicationMonitor::CoverageGap(const std::string& change) const {
-  return {
-      kGapCoverageChanged,
-      fmt::format("publication {}: {} while walpost was streaming, and "
-                  "Postgres does not send the rows that it did not cover "
-                  "meanwhile. {}{}Run walpost verify -c FILE to see which; {}",
-                  options_.publication, change, trouble_,
-                  trouble_.empty() ? "" : ". ", kRecover)};
+  return {kGapCoverageChanged,
+          fmt::format(
+              "publication {}: {} while walpost was streaming, and "
+              "Postgres does not send the rows that it did not cover "
+              "meanwhile. {}{}{}Run walpost verify -c FILE to see which; {}",
+              options_.publication, change,
+              trouble_.empty() ? "" : "It was found with: ", trouble_,
+              trouble_.empty() ? "" : ". ", kRecover)};
 }
 
 void PublicationMonitor::Compare(const Findings& findings) {
@@ -187,9 +188,8 @@ void PublicationMonitor::Compare(const Findings& findings) {
                      "meanwhile are never sent"
                    : "rows that are committed meanwhile are never sent";
     if (errors.empty()) errors.push_back(TextOf(*worst));
-    trouble_ =
-        fmt::format("Now: {} ({}){}{}", JoinNamed(errors, "errors"), since,
-                    worst->remedy.empty() ? "" : "; ", worst->remedy);
+    trouble_ = fmt::format("{} ({}){}{}", JoinNamed(errors, "errors"), since,
+                           worst->remedy.empty() ? "" : "; ", worst->remedy);
   } else if (!before.empty()) {
     LogWarn(
         "publication {} covers the outbox again; rows that were committed "

@@ -19,6 +19,14 @@ namespace {
 
 using Generated = TableColumn::Generated;
 
+// The modifier of the domain `t`, which only the innermost of domains over
+// domains can have.
+constexpr std::string_view kDomainModifierSql =
+    "(WITH RECURSIVE domains AS (SELECT t.typtype, t.typbasetype, t.typtypmod "
+    "UNION ALL SELECT b.typtype, b.typbasetype, b.typtypmod FROM domains d "
+    "JOIN pg_catalog.pg_type b ON b.oid = d.typbasetype WHERE d.typtype = 'd') "
+    "SELECT max(typtypmod) FROM domains WHERE typtype = 'd')";
+
 Generated GeneratedFrom(std::string_view attgenerated) {
   if (attgenerated == "v") return Generated::kVirtual;
   return attgenerated == "s" ? Generated::kStored : Generated::kNot;
@@ -82,10 +90,10 @@ std::string ColumnsSql() {
       "SELECT tables.number, a.attname, {0}, "
       "pg_catalog.format_type(a.atttypid, a.atttypmod), a.attgenerated, "
       "pg_catalog.pg_get_expr(d.adbin, d.adrelid), "
-      "CASE t.typtype WHEN 'd' THEN t.typtypmod ELSE a.atttypmod END, "
+      "CASE t.typtype WHEN 'd' THEN {1} ELSE a.atttypmod END, "
       "a.attnotnull OR t.typnotnull, "
       "(SELECT pg_catalog.array_agg(e.enumlabel ORDER BY e.enumsortorder) "
-      "FROM pg_catalog.pg_enum e WHERE e.enumtypid = {0}), "
+      "FROM pg_catalog.pg_enum e WHERE e.enumtypid IN ({0}, element.oid)), "
       "CASE WHEN t.typtype = 'd' THEN (SELECT b.typname FROM "
       "pg_catalog.pg_type b WHERE b.oid = {0} AND b.oid >= 16384) "
       "WHEN t.oid >= 16384 THEN t.typname END, t.typtype = 'd', "
@@ -97,15 +105,20 @@ std::string ColumnsSql() {
       "key, pg_catalog.unnest(key.indkey::int2[]) "
       "WITH ORDINALITY k(attnum, number) "
       "WHERE k.attnum = a.attnum AND k.number <= key.indnkeyatts "
-      "AND 0 <> ALL (key.indkey::int2[])) "
+      "AND 0 <> ALL (key.indkey::int2[])), element.oid, "
+      "CASE WHEN element.oid >= 16384 THEN element.typname END, "
+      "coalesce(element.typcategory = 'E', false) "
       "FROM tables JOIN pg_catalog.pg_attribute a "
       "ON a.attrelid = tables.relation "
       "JOIN pg_catalog.pg_type t ON t.oid = a.atttypid "
+      "LEFT JOIN pg_catalog.pg_type base "
+      "ON base.oid = {0} AND base.typcategory = 'A' "
+      "LEFT JOIN pg_catalog.pg_type element ON element.oid = base.typelem "
       "LEFT JOIN pg_catalog.pg_attrdef d "
       "ON d.adrelid = a.attrelid AND d.adnum = a.attnum "
       "WHERE a.attnum > 0 AND NOT a.attisdropped "
       "ORDER BY tables.number, a.attnum",
-      BaseTypeSql("a.atttypid"));
+      BaseTypeSql("a.atttypid"), kDomainModifierSql);
 }
 
 asio::awaitable<absl::StatusOr<std::vector<TableColumns>>> ReadColumns(
@@ -129,6 +142,9 @@ asio::awaitable<absl::StatusOr<std::vector<TableColumns>>> ReadColumns(
     column.schema.type_name = rows.Text(i, 9);
     column.schema.is_domain = rows.Bool(i, 10);
     column.schema.key_number = rows.Unsigned(i, 11);
+    column.schema.element_oid = static_cast<uint32_t>(rows.Unsigned(i, 12));
+    column.schema.element_name = rows.Text(i, 13);
+    column.schema.has_enum_elements = rows.Bool(i, 14);
   }
   co_return columns;
 }

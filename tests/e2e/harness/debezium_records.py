@@ -169,6 +169,19 @@ def wanted_of(group, number, key_converter, value_converter):
     return wanted, failing, unsettled
 
 
+# What the recordings have for infinity; they are older than 3.7.0.Final.
+_RECORDED_INFINITY = 9223372036825200
+_MAX_MILLIS = (2**63 - 1) // 1000  # of walpost's times
+
+
+def _final_timestamp(setting, outcome):
+    """The timestamp that Debezium 3.7.0.Final makes."""
+    if outcome.timestamp != _RECORDED_INFINITY:
+        return outcome.timestamp
+    is_coarse = setting["table.field.event.timestamp"] in ("ts0", "ts3")
+    return _RECORDED_INFINITY * 1000 if is_coarse else _MAX_MILLIS
+
+
 def _wanted(group, setting, change, outcome, statement, place, key_converter,
             value_converter):
     """None: Debezium fails."""
@@ -176,9 +189,10 @@ def _wanted(group, setting, change, outcome, statement, place, key_converter,
         return None
     key = _converted(outcome.key, outcome.key_schema, key_converter)
     value = _converted(outcome.value, outcome.value_schema, value_converter)
+    timestamp = _final_timestamp(setting, outcome)
     is_fit = (_LEGAL_TOPIC.fullmatch(outcome.topic)
               and (outcome.partition or 0) >= 0
-              and (outcome.timestamp or 0) >= -1)
+              and -1 <= (timestamp or 0) <= _MAX_MILLIS)
     if key is FAILS or value is FAILS or not is_fit:
         return None
     headers = list(outcome.headers)
@@ -200,8 +214,7 @@ def _wanted(group, setting, change, outcome, statement, place, key_converter,
     return Wanted(
         dict(headers).get("id"), outcome.topic, outcome.partition,
         # To librdkafka a time of 0 is none.
-        None if outcome.timestamp in (-1, 0) else outcome.timestamp, key,
-        values,
+        None if timestamp in (-1, 0) else timestamp, key, values,
         tuple(headers), place)
 
 
