@@ -22,7 +22,7 @@ constexpr std::string_view kFormerBinaryConverter =
 constexpr std::string_view kSimpleConverter =
     "org.apache.kafka.connect.storage.SimpleHeaderConverter";
 
-// Of a JsonConverter; nullopt: it is another one.
+// Options of a JsonConverter; nullopt: it is another one.
 struct JsonOptions {
   std::optional<std::string> decimals;
   bool replaces_null = true;

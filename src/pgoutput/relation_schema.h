@@ -27,17 +27,13 @@ struct ColumnSchema {
   std::vector<std::string> enum_labels = {};
   // Name of its type, or of the one behind a domain; empty: it is built in.
   std::string type_name = {};
-<<<<<<< HEAD
   // Place in the primary key, from 1; without one, in the first unique index by
   // name. 0: none.
   uint64_t key_number = 0;
-=======
-  uint64_t key_number = 0;  // place in the primary key, from 1; 0: none
   // The type of an array's elements, also behind a domain; 0: it is no array.
   uint32_t element_oid = 0;
   std::string element_name = {};   // of that type; empty: it is built in
   bool has_enum_elements = false;  // also those of a domain over an enum
->>>>>>> values
 
   friend bool operator==(const ColumnSchema&, const ColumnSchema&) = default;
 };

@@ -109,12 +109,9 @@ class TopicsCheck {
                         : "the brokers"));
   }
 
-  // Without any topic no event can be sent; and create_topics is set because
-  // topics are missing.
+  // Without any topic no event can be sent.
   void AddRefusal() {
-    const bool is_needed =
-        facts_.topics.empty() || facts_.names.creation != nullptr;
-    Add(is_needed ? Severity::kError : Severity::kWarning,
+    Add(facts_.topics.empty() ? Severity::kError : Severity::kWarning,
         FindingId("topic_creation_refused"),
         fmt::format("{} exist; the brokers would not create {} {}: {}",
                     facts_.topics.size(),
