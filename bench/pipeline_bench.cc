@@ -15,7 +15,9 @@
 #include <jemalloc/jemalloc.h>
 
 #include <cstdlib>
+#include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -74,17 +76,36 @@ constexpr uint32_t kJsonb = 3802;
 struct Shape {
   bool has_headers = false;
   ValueFormat format = ValueFormat::kRaw;
+  // records.profile: debezium, with this converter of keys and values.
+  std::optional<debezium::Converter> converter = std::nullopt;
+  bool expands_json = false;
 };
 constexpr Shape kRaw{};
 constexpr Shape kWithHeaders{.has_headers = true};
 constexpr Shape kProtobuf{.format = ValueFormat::kProtobuf};
 constexpr Shape kProtobufWithHeaders{.has_headers = true,
                                      .format = ValueFormat::kProtobuf};
+constexpr Shape kDebeziumString{.converter = debezium::Converter::kString};
+constexpr Shape kDebeziumJson{.converter = debezium::Converter::kJson};
+constexpr Shape kDebeziumSchemas{.converter =
+                                     debezium::Converter::kJsonSchemas};
+constexpr Shape kDebeziumExpanded{.converter = debezium::Converter::kJson,
+                                  .expands_json = true};
 
 OutboxOptions OptionsOf(const Shape& shape) {
   OutboxOptions options;
   options.tables.emplace_back();
   options.value_format = shape.format;
+  if (!shape.converter) return options;
+  debezium::Options records;
+  records.logical_name = "shop";
+  records.key_converter = *shape.converter;
+  records.value_converter = *shape.converter;
+  records.expand_json = shape.expands_json;
+  options.debezium = std::make_shared<const debezium::Options>(records);
+  options.run_id = "0192f0c4-7c1e-7b52-9e3a-5d0e8d2c9a11";
+  options.tables[0].debezium = options.debezium;
+  options.route.topic = debezium::kUsualTopic;
   return options;
 }
 
@@ -110,6 +131,7 @@ class Traffic {
                                              {"aggregate_id"},
                                              {"payload", kJsonb}};
     if (shape.has_headers) columns.push_back({"headers", kJsonb});
+    catalog_.SetColumns({ColumnsOf(columns)});
     relation_ = wire::RelationMessage(kTable, "public", "outbox", columns);
     for (size_t i = 0; i < kRowsPerTransaction; ++i) {
       rows_.push_back(wire::InsertMessage(kTable, Row(shape, i)));
@@ -117,9 +139,19 @@ class Traffic {
   }
 
   const std::string& relation() const { return relation_; }
+  const BaseTypes& catalog() const { return catalog_; }
   const std::vector<std::string>& rows() const { return rows_; }
 
  private:
+  static std::vector<pgoutput::ColumnSchema> ColumnsOf(
+      const std::vector<wire::ColumnSpec>& specs) {
+    std::vector<pgoutput::ColumnSchema> columns;
+    for (const wire::ColumnSpec& spec : specs) {
+      columns.emplace_back().name = spec.name;
+      columns.back().type_oid = spec.type_oid;
+    }
+    return columns;
+  }
   static wire::Cells Row(const Shape& shape, size_t number) {
     constexpr std::string_view kTypes[] = {"order", "invoice", "payment",
                                            "shipment"};
@@ -136,6 +168,7 @@ class Traffic {
     return cells;
   }
 
+  BaseTypes catalog_;
   std::string relation_;
   std::vector<std::string> rows_;
 };
@@ -146,6 +179,7 @@ class Mapping {
   Mapping(const Traffic& traffic, const OutboxOptions& options,
           const std::vector<Route>& routes)
       : traffic_(traffic), assembler_(options, ReferencesOf(routes)) {
+    assembler_.SetBaseTypes(traffic.catalog());
     Begin();
     Apply(pgoutput::Decode(traffic.relation()));
     Commit();
@@ -307,6 +341,13 @@ BENCHMARK_CAPTURE(BM_DecodeMapBuildDeliver, headers, kWithHeaders);
 BENCHMARK_CAPTURE(BM_DecodeMapBuildDeliver, protobuf, kProtobuf);
 BENCHMARK_CAPTURE(BM_DecodeMapBuildDeliver, protobuf_headers,
                   kProtobufWithHeaders);
+
+BENCHMARK_CAPTURE(BM_DecodeMapBuildDeliver, debezium_string, kDebeziumString);
+BENCHMARK_CAPTURE(BM_DecodeMapBuildDeliver, debezium_json, kDebeziumJson);
+BENCHMARK_CAPTURE(BM_DecodeMapBuildDeliver, debezium_json_schemas,
+                  kDebeziumSchemas);
+BENCHMARK_CAPTURE(BM_DecodeMapBuildDeliver, debezium_expanded_json,
+                  kDebeziumExpanded);
 
 }  // namespace
 }  // namespace walpost

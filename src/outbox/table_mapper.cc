@@ -345,15 +345,26 @@ absl::Status TableMapper::ReadRow(const pgoutput::TupleData& row,
   }
   bool readable = true;
   row.ForEach([&](size_t i, const pgoutput::ColumnValue& value) {
-    const bool is_unchanged = value.kind == pgoutput::ValueKind::kUnchanged;
-    // An UPDATE leaves large values out that it does not change.
-    if (!is_unchanged) {
-      values_[i] = value.is_null() ? Value() : Value(value.bytes);
-    } else if (!keeps_unchanged || !values_[i]) {
-      values_[i] = debezium::kUnavailableValue;
+    // Assigned in place: a whole new Value would be copied before its parts
+    // are written.
+    switch (value.kind) {
+      case pgoutput::ValueKind::kText:
+        values_[i] = value.bytes;
+        return;
+      case pgoutput::ValueKind::kNull:
+        values_[i].reset();
+        return;
+      case pgoutput::ValueKind::kUnchanged:
+        // An UPDATE leaves large values out that it does not change.
+        if (!keeps_unchanged || !values_[i]) {
+          values_[i] = debezium::kUnavailableValue;
+        }
+        readable &= encoder_ != nullptr;
+        return;
+      case pgoutput::ValueKind::kBinary:
+        readable = false;
+        return;
     }
-    readable &= value.is_null() || value.kind == pgoutput::ValueKind::kText ||
-                (is_unchanged && encoder_);
   });
   if (!readable) {
     return absl::DataLossError(
