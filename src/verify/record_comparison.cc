@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/hash/hash.h"
 #include "base/utf8.h"
 #include "fmt/format.h"
 
@@ -89,14 +90,16 @@ void RecordComparison::Expect(ComparedRecord record) {
     return;
   }
   const std::string name = *id;
-  Expected expected{std::move(record), ++numbers_};
+  const Expected expected{std::move(record), ++numbers_};
   const auto found = found_.find(name);
   if (found == found_.end()) {
-    expected_.insert_or_assign(name, std::move(expected));
+    expected_[name].push_back(expected);
+    ++pending_;
     return;
   }
-  Match(expected, found->second);
-  found_.erase(found);
+  Match(expected, found->second.front());
+  found->second.pop_front();
+  if (found->second.empty()) found_.erase(found);
 }
 
 void RecordComparison::Find(ComparedRecord record) {
@@ -104,18 +107,16 @@ void RecordComparison::Find(ComparedRecord record) {
   const std::string* id = record.id();
   if (id == nullptr) return;
   const std::string name = *id;
-  if (matched_.contains(name) || found_.contains(name)) {
-    ++repeated_;
-    return;
-  }
-  Found found{std::move(record), number, has_extra_};
+  const Found found{std::move(record), number, has_extra_};
   const auto expected = expected_.find(name);
   if (expected == expected_.end()) {
-    found_.emplace(name, std::move(found));  // its event may come yet
+    found_[name].push_back(found);  // its event may come yet
     return;
   }
-  Match(expected->second, found);
-  expected_.erase(expected);
+  Match(expected->second.front(), found);
+  --pending_;
+  expected->second.pop_front();
+  if (expected->second.empty()) expected_.erase(expected);
 }
 
 void RecordComparison::Match(const Expected& expected, const Found& match) {
@@ -160,8 +161,9 @@ void RecordComparison::Match(const Expected& expected, const Found& match) {
   Partition& partition = partitions_[PlaceOf(found)];
   partition.first_matched =
       std::min(partition.first_matched.value_or(match.number), match.number);
-  matched_.insert(id);
-  matched_order_.push_back(id);
+  if (matched_.insert_or_assign(id, HashOf(found)).second) {
+    matched_order_.push_back(id);
+  }
   if (matched_order_.size() > kMaxMatched) {
     matched_.erase(matched_order_.front());
     matched_order_.pop_front();
@@ -177,24 +179,49 @@ bool RecordComparison::HeadersDiffer(const ComparedRecord& expected,
       });
 }
 
-void RecordComparison::Finish() {
-  for (const auto& [id, expected] : expected_) {
-    Add(Kind::kMissing,
-        fmt::format("id {}: for topic {}", id, expected.record.topic));
+size_t RecordComparison::HashOf(const ComparedRecord& record) const {
+  size_t hash = absl::HashOf(record.topic, record.key, record.value);
+  for (const auto& [name, value] : record.headers) {
+    if (ignored_values_.contains(name)) continue;
+    hash = absl::HashOf(hash, name, value);
   }
-  expected_.clear();
-  for (const auto& [id, found] : found_) {
-    if (!found.may_be_extra) continue;
-    const Place place = PlaceOf(found.record);
-    const std::optional<uint64_t>& begin = partitions_[place].first_matched;
-    if (!begin || found.number < *begin) {
-      ++earlier_;
-    } else {
-      Add(Kind::kExtra, fmt::format("id {}: in topic {}, partition {}", id,
-                                    place.first, place.second));
+  return hash;
+}
+
+void RecordComparison::Finish() {
+  for (const auto& [id, events] : expected_) {
+    for (const Expected& expected : events) {
+      Add(Kind::kMissing,
+          fmt::format("id {}: for topic {}", id, expected.record.topic));
     }
   }
+  expected_.clear();
+  pending_ = 0;
+  for (const auto& [id, records] : found_) {
+    for (const Found& found : records) FinishFound(id, found);
+  }
   found_.clear();
+}
+
+// No event was expected for it.
+void RecordComparison::FinishFound(const std::string& id, const Found& found) {
+  const auto matched = matched_.find(id);
+  if (matched != matched_.end() && matched->second == HashOf(found.record)) {
+    ++repeated_;
+    return;
+  }
+  if (!found.may_be_extra) return;
+  const Place place = PlaceOf(found.record);
+  const std::optional<uint64_t>& begin = partitions_[place].first_matched;
+  if (!begin || found.number < *begin) {
+    ++earlier_;
+    return;
+  }
+  Add(Kind::kExtra, fmt::format("id {}: in topic {}, partition {}{}", id,
+                                place.first, place.second,
+                                matched == matched_.end()
+                                    ? ""
+                                    : ", a second one with other content"));
 }
 
 }  // namespace walpost

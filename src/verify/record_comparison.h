@@ -27,7 +27,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 
 namespace walpost {
 
@@ -77,10 +76,11 @@ class RecordComparison {
   void Finish();
 
   // Expected records that Kafka does not have yet.
-  size_t pending() const { return expected_.size(); }
+  size_t pending() const { return pending_; }
   uint64_t compared() const { return compared_; }
   uint64_t equal() const { return equal_; }
-  // Records that Kafka has more than once.
+  // Records that Kafka has more than once, as of Finish. One whose content is
+  // another is extra.
   uint64_t repeated() const { return repeated_; }
   // Records of Kafka from before the comparison began.
   uint64_t earlier() const { return earlier_; }
@@ -117,14 +117,18 @@ class RecordComparison {
     return {record.topic, record.partition.value_or(0)};
   }
   void Match(const Expected& expected, const Found& match);
+  void FinishFound(const std::string& id, const Found& found);
+  size_t HashOf(const ComparedRecord& record) const;
   bool HeadersDiffer(const ComparedRecord& expected,
                      const ComparedRecord& found) const;
   void Add(Kind kind, const std::string& example);
 
   std::set<std::string> ignored_values_;
-  absl::flat_hash_map<std::string, Expected> expected_;
-  absl::flat_hash_map<std::string, Found> found_;
-  absl::flat_hash_set<std::string> matched_;
+  // By id, of which an application may make several events.
+  absl::flat_hash_map<std::string, std::deque<Expected>> expected_;
+  absl::flat_hash_map<std::string, std::deque<Found>> found_;
+  absl::flat_hash_map<std::string, size_t> matched_;  // hash of the content
+  size_t pending_ = 0;
   std::deque<std::string> matched_order_;
   std::map<Place, Partition> partitions_;
   absl::flat_hash_map<std::string, uint64_t> last_of_key_;

@@ -142,14 +142,56 @@ TEST_F(RecordComparisonTest, ARecordOfTheEndIsNotExtra) {
 TEST_F(RecordComparisonTest, RepeatedRecordsAndEventsWithoutAnId) {
   Both(Of("1"), Of("1"));
   comparison_.Find(Of("1"));
-  EXPECT_EQ(comparison_.repeated(), 1);
   ComparedRecord nameless = Of("2");
   nameless.headers.erase(nameless.headers.begin() + 1);
   comparison_.Expect(nameless);
   comparison_.Find(nameless);
   comparison_.Finish();
   EXPECT_EQ(comparison_.without_id(), 1);
+  EXPECT_EQ(comparison_.repeated(), 1);
   EXPECT_FALSE(comparison_.has_differences());
+}
+
+// A row that was deleted and inserted again, or whose key has another part.
+TEST_F(RecordComparisonTest, AnIdMayHaveSeveralEvents) {
+  ComparedRecord second = Of("1");
+  second.value = "other";
+  comparison_.Expect(Of("1"));
+  comparison_.Expect(second);
+  EXPECT_EQ(comparison_.pending(), 2);
+  comparison_.Find(Of("1"));
+  comparison_.Find(second);
+  EXPECT_EQ(comparison_.pending(), 0);
+  ComparedRecord third = Of("2");
+  third.value = "third";
+  comparison_.Find(Of("2"));
+  comparison_.Find(third);
+  comparison_.Expect(Of("2"));
+  comparison_.Expect(third);
+  comparison_.Finish();
+  EXPECT_EQ(comparison_.equal(), 4);
+  EXPECT_FALSE(comparison_.has_differences());
+  EXPECT_EQ(comparison_.repeated(), 0);
+}
+
+TEST_F(RecordComparisonTest, AMissingOneOfTwoIsMissing) {
+  ComparedRecord second = Of("1");
+  second.value = "other";
+  comparison_.Expect(Of("1"));
+  comparison_.Expect(second);
+  comparison_.Find(second);
+  comparison_.Finish();
+  EXPECT_EQ(CountOf(Kind::kMissing), 1);
+}
+
+TEST_F(RecordComparisonTest, ARecordThatComesAgainWithOtherContentIsExtra) {
+  ComparedRecord other = Of("1");
+  other.value = "OTHER";
+  Both(Of("1"), Of("1"));
+  comparison_.Find(other);
+  comparison_.Finish();
+  EXPECT_EQ(CountOf(Kind::kExtra), 1);
+  EXPECT_EQ(comparison_.repeated(), 0);
 }
 
 }  // namespace
