@@ -71,7 +71,8 @@ void PutText(const std::string& text, TextArena& arena, Value& value) {
 
 // PGInterval.getSeconds.
 double SecondsOf(const Interval& interval) {
-  return static_cast<double>(interval.micros / 1'000'000) +
+  const int64_t whole = interval.micros / 1'000'000;
+  return static_cast<double>(whole) +
          static_cast<double>(interval.micros % 1'000'000) / 1e6;
 }
 
