@@ -245,7 +245,8 @@ void ReportForPeople(const Shadow& shadow) {
           comparison.without_id());
   }
   if (comparison.repeated() > 0) {
-    Print("repeated: {} records are in Kafka more than once\n", comparison.repeated());
+    Print("repeated: {} records are in Kafka more than once\n",
+          comparison.repeated());
   }
 }
 

@@ -1,6 +1,7 @@
 #include "kafka/producer/kafka_sinks.h"
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/finding_id.h"
@@ -86,9 +87,19 @@ absl::Status CheckKafkaOptions(const ProducerOptions& kafka) {
   const FindingId id(kFindingKafkaPropertyInvalid);
   absl::StatusOr<KafkaConf> conf = MakeProducerConf(kafka);
   if (!conf.ok()) return WithFindingId(conf.status(), id);
-  // Some values are judged when a client is made; this one knows no broker.
+  // The mechanism of SASL is judged when a client is made. This one knows no
+  // broker, and opens no file of TLS, which another machine may have.
   rd_kafka_conf_set_log_cb(conf->get(), nullptr);
-  rd_kafka_conf_set(conf->get(), "bootstrap.servers", "", nullptr, 0);
+  const auto set = [&conf](const char* name, const char* value) {
+    rd_kafka_conf_set(conf->get(), name, value, nullptr, 0);
+  };
+  set("bootstrap.servers", "");
+  if (!kafka.token_command.empty()) set("sasl.mechanisms", "OAUTHBEARER");
+  char protocol[32] = "";
+  size_t size = sizeof(protocol);
+  rd_kafka_conf_get(conf->get(), "security.protocol", protocol, &size);
+  const bool has_sasl = std::string_view(protocol).starts_with("sasl");
+  set("security.protocol", has_sasl ? "sasl_plaintext" : "plaintext");
   const auto client = NewKafkaClient(RD_KAFKA_PRODUCER, *std::move(conf), {});
   if (client.ok()) {
     rd_kafka_destroy(*client);
