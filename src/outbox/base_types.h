@@ -38,6 +38,9 @@ class BaseTypes {
   void SetColumns(std::vector<std::vector<pgoutput::ColumnSchema>> columns) {
     columns_ = std::move(columns);
   }
+  const std::vector<std::vector<pgoutput::ColumnSchema>>& columns() const {
+    return columns_;
+  }
 
   // nullopt: not listed.
   std::optional<uint32_t> Of(uint32_t oid) const;

@@ -77,7 +77,7 @@ def check(directory):
 def test_check_offline_asks_no_server(check):
     ended = check(_USABLE, "--offline")
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "no server was asked" in ended.stdout
+    assert "without a server, a folder or a port" in ended.stdout
 
 
 @pytest.mark.parametrize("wrong, thing, code", [

@@ -458,6 +458,37 @@ def test_an_update_is_an_event_if_the_key_changes(identity, relay, table, reader
         assert records[1].value == kept.encode()
 
 
+def test_what_the_catalog_says_of_a_column_is_read_again(relay, table, reader,
+                                                         topics):
+    """A DEFAULT, NOT NULL and labels, while it streams, and no record twice."""
+    table.execute("create type mood as enum ('sad', 'ok'); alter table outbox add"
+                  " column m mood, add column d int not null default 4")
+    made = relay(placements=["d:envelope", "m:envelope"], key_converter="json",
+                 value_converter="json_schemas").run()
+    _insert(table, 1)
+    table.wait_confirmed(table.name)
+
+    def last():
+        return json.loads(max(reader.read_all(topics), key=_number).value)
+    assert last()["schema"]["fields"][1] == {
+        "type": "int32", "optional": False, "default": 4, "field": "d"}
+    table.execute("alter table outbox alter d drop not null, alter d set default 7;"
+                  " alter type mood add value 'glad'")
+    made.wait_log("were altered")
+    made.wait_ready()
+    _insert(table, 2, m="glad", d=None)
+    table.wait_confirmed(table.name)
+    assert last()["schema"]["fields"][1] == {
+        "type": "int32", "optional": True, "default": 7, "field": "d"}
+    assert last()["payload"]["d"] == 7
+    assert last()["schema"]["fields"][2]["parameters"]["allowed"] == "sad,ok,glad"
+    table.execute("analyze outbox")
+    _insert(table, 3)
+    table.wait_confirmed(table.name)
+    assert [_number(record) for record in reader.read_all(topics)] == [1, 2, 3]
+    assert made.log().count("were altered") == 1
+
+
 def test_verify_is_clean(relay, table):
     made = relay(expand_json=True, placements=["type:envelope"],
                  tombstone_on_empty=True).run()

@@ -287,7 +287,7 @@ TEST_F(MonitorSessionTest, WhatASessionWaitsForIsForgottenWithIt) {
 }
 
 TEST_F(MonitorSessionTest, P9APublicationThatStopsCoveringIsTold) {
-  session_->SetReference({}, "16388:690");
+  session_->SetReference({}, "16388:690", BaseTypes());
   EXPECT_EQ(NextReport().publication_trouble, "");
   server_.Answer(kDigest, {{"4 5 6"}});
   server_.Answer(kPublication, {{"f", "t", "insert", "f"}});

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "delivery/gap.h"
+#include "postgres/catalog/read_base_types.h"
 #include "support/fake_postgres.h"
 #include "support/wal_source_answers.h"
 
@@ -80,6 +81,28 @@ class PublicationMonitorTest : public ::testing::Test {
   std::vector<Route> routes_;
   std::optional<PublicationMonitor> monitor_;
 };
+
+TEST_F(PublicationMonitorTest, ColumnsThatWereAlteredAreOthers) {
+  outbox_.debezium = std::make_shared<const debezium::Options>();
+  monitor_.emplace(options_, outbox_, routes_);
+  server_.Answer("SELECT u.oid", {});
+  const auto read = Await(context_, ReadBaseTypes(*connection_, outbox_));
+  ASSERT_TRUE(read.ok()) << read.status();
+  monitor_->SetColumns(*read);
+  ASSERT_TRUE(Look().ok());
+  EXPECT_FALSE(monitor_->has_other_columns());
+  server_.Answer(kColumns, {{"0", "id", "20", "bigint", "", "7"},
+                            {"0", "aggregate_type", "25", "text", "", kNull},
+                            {"0", "aggregate_id", "25", "text", "", kNull},
+                            {"0", "payload", "25", "text", "", kNull}});
+  SetDigest("2");
+  ASSERT_TRUE(Look().ok());
+  EXPECT_TRUE(monitor_->has_other_columns());
+  monitor_->SetColumns(*Await(context_, ReadBaseTypes(*connection_, outbox_)));
+  EXPECT_FALSE(monitor_->has_other_columns());
+  ASSERT_TRUE(Look().ok());
+  EXPECT_FALSE(monitor_->has_other_columns());
+}
 
 // Two that match: the publication has the first one alone.
 TEST_F(PublicationMonitorTest, P9ATableIsNewIfThePublicationHasIt) {

@@ -318,7 +318,8 @@ asio::awaitable<void> Relay::WaitForCluster() {
 }
 
 asio::awaitable<absl::Status> Relay::Stream() {
-  monitor_session_.SetReference(source_.findings(), continuity_.coverage());
+  monitor_session_.SetReference(source_.findings(), continuity_.coverage(),
+                                source_.base_types());
   for (const Finding& finding : source_.findings()) {
     if (finding.severity != Severity::kWarning || session_.streams() > 1) {
       continue;

@@ -67,6 +67,11 @@ void Relay::OnSlotReport(const SlotReport& report) {
     TakeUp(report.new_tables);
   }
   LeaveOldPrimary(report.timeline);
+  if (report.has_other_columns && source_.is_open()) {
+    session_.OnLost(absl::UnavailableError(
+        "the columns of an outbox table were altered: reading them again"));
+    source_.OnProgress();
+  }
   std::optional<Gap> seen;
   if (report.source) {
     const auto& [observed, record, parking] = *report.source;

@@ -11,6 +11,7 @@
 #include "postgres/catalog/coverage_query.h"
 #include "postgres/catalog/matching_tables.h"
 #include "postgres/catalog/publication_check.h"
+#include "postgres/catalog/read_base_types.h"
 #include "postgres/catalog/table_facts.h"
 #include "postgres/connect/sqlstate.h"
 
@@ -52,6 +53,13 @@ void PublicationMonitor::SetReference(const Findings& findings) {
 void PublicationMonitor::SetCoverage(const std::string& coverage) {
   must_look_ = true;
   coverage_ = Coverage::Parse(coverage);
+}
+
+void PublicationMonitor::SetColumns(const BaseTypes& types) {
+  must_look_ = true;
+  has_other_columns_ = false;
+  types_.reset();
+  if (outbox_.debezium) types_ = types;
 }
 
 asio::awaitable<absl::Status> PublicationMonitor::Look(Connection& connection) {
@@ -134,6 +142,7 @@ asio::awaitable<absl::StatusOr<std::string>> PublicationMonitor::FindTroubleOf(
 asio::awaitable<absl::Status> PublicationMonitor::LookAtAll(
     Connection& connection) {
   absl::Status status = co_await Check(connection);
+  if (status.ok()) status = co_await CompareColumns(connection);
   if (!status.ok()) co_return status;
   WALPOST_CO_ASSIGN_OR_RETURN(
       Coverage coverage,
@@ -146,6 +155,16 @@ asio::awaitable<absl::Status> PublicationMonitor::LookAtAll(
   if (trouble_.empty()) status = co_await Check(connection);
   gap_ = CoverageGap(change);
   co_return status;
+}
+
+asio::awaitable<absl::Status> PublicationMonitor::CompareColumns(
+    Connection& connection) {
+  if (!types_) co_return absl::OkStatus();
+  WALPOST_CO_ASSIGN_OR_RETURN(const BaseTypes now,
+                              co_await ReadBaseTypes(connection, outbox_));
+  // Another stream may have begun meanwhile.
+  has_other_columns_ = types_ && now.columns() != types_->columns();
+  co_return absl::OkStatus();
 }
 
 asio::awaitable<absl::Status> PublicationMonitor::Check(

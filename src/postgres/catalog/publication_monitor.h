@@ -21,6 +21,7 @@
 #include "base/finding.h"
 #include "checkpoint/coverage.h"
 #include "delivery/gap.h"
+#include "outbox/base_types.h"
 #include "outbox/options.h"
 #include "outbox/route.h"
 #include "postgres/connect/connection.h"
@@ -39,6 +40,8 @@ class PublicationMonitor {
   void SetReference(const Findings& findings);
   // Coverage of the publication at the setup of each stream.
   void SetCoverage(const std::string& coverage);
+  // What the stream knows of the columns (records.profile: debezium).
+  void SetColumns(const BaseTypes& types);
 
   // Checks once over `connection`. Errors come from the connection.
   boost::asio::awaitable<absl::Status> Look(Connection& connection);
@@ -55,12 +58,17 @@ class PublicationMonitor {
   // are none.
   const std::string& new_table_trouble() const { return new_table_trouble_; }
 
+  // True if the columns are others than those of SetColumns: the catalog says
+  // what no Relation message does, such as DEFAULT and NOT NULL.
+  bool has_other_columns() const { return has_other_columns_; }
+
   // The gap, if the definitions have changed since SetCoverage.
   const std::optional<Gap>& gap() const { return gap_; }
 
  private:
   boost::asio::awaitable<absl::Status> LookAtAll(Connection& connection);
   boost::asio::awaitable<absl::Status> Check(Connection& connection);
+  boost::asio::awaitable<absl::Status> CompareColumns(Connection& connection);
   boost::asio::awaitable<absl::Status> LookForNewTables(Connection& connection);
   boost::asio::awaitable<absl::StatusOr<std::string>> FindTroubleOf(
       Connection& connection, std::vector<std::string> names);
@@ -81,6 +89,8 @@ class PublicationMonitor {
   std::string new_table_trouble_;
   std::optional<Coverage> coverage_;
   std::optional<Gap> gap_;
+  std::optional<BaseTypes> types_;
+  bool has_other_columns_ = false;
 };
 
 }  // namespace walpost

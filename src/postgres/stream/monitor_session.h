@@ -79,6 +79,7 @@ struct SlotReport {
   std::vector<std::string> new_tables;    // likewise
   std::string new_table_trouble;          // likewise; may be empty
   std::optional<Gap> gap;                 // likewise
+  bool has_other_columns = false;         // likewise
   std::vector<UpdatedRows> updated_rows;  // since the session was made
   // Recorded decisions; only while WatchDecisions is on.
   std::vector<EventDecision> decisions;
@@ -98,9 +99,11 @@ class MonitorSession {
                  std::function<void(const SlotReport&)> on_report);
 
   // Findings of the stream's setup, for PublicationMonitor.
-  void SetReference(const Findings& findings, const std::string& coverage) {
+  void SetReference(const Findings& findings, const std::string& coverage,
+                    const BaseTypes& types) {
     publication_.SetReference(findings);
     publication_.SetCoverage(coverage);
+    publication_.SetColumns(types);
   }
 
   // Enables reading the recorded decisions with each report. On while an event

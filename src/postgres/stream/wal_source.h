@@ -79,6 +79,7 @@ class WalSource {
   const std::optional<PauseRecord>& pause() const { return setup_.pause(); }
   // See SourceSetup.
   bool has_new_tables() const { return setup_.has_new_tables(); }
+  const BaseTypes& base_types() const { return setup_.base_types(); }
 
   bool is_open() const { return reader_.is_open(); }
   // True if Open waits for the server.
