@@ -40,6 +40,12 @@ int64_t FloorDivide(int64_t value, int64_t divisor) {
   return value % divisor < 0 ? quotient - 1 : quotient;
 }
 
+// What FloorDivide leaves, from 0 on. The whole part may be below int64_t.
+int64_t FloorRest(int64_t value, int64_t divisor) {
+  const int64_t rest = value % divisor;
+  return rest < 0 ? rest + divisor : rest;
+}
+
 }  // namespace
 
 void AppendIsoDate(int64_t days, std::string& out) {
@@ -86,7 +92,7 @@ void AppendJavaDateText(int64_t millis, std::string& out) {
   constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   const int64_t days = FloorDivide(millis, kMillisOfDay);
-  const int64_t seconds = (millis - days * kMillisOfDay) / 1'000;
+  const int64_t seconds = FloorRest(millis, kMillisOfDay) / 1'000;
   const CivilDate date = CivilDateOf(days);
   const int64_t weekday = days - FloorDivide(days, 7) * 7;
   fmt::format_to(std::back_inserter(out),
@@ -98,7 +104,7 @@ void AppendJavaDateText(int64_t millis, std::string& out) {
 
 void AppendHeaderDateText(int64_t millis, std::string& out) {
   const int64_t days = FloorDivide(millis, kMillisOfDay);
-  const int64_t micros = (millis - days * kMillisOfDay) * 1'000;
+  const int64_t micros = FloorRest(millis, kMillisOfDay) * 1'000;
   const bool has_date = millis >= kMillisOfDay;
   if (has_date) {
     const CivilDate date = CivilDateOf(days);
