@@ -90,18 +90,19 @@ TEST_F(PublicationMonitorTest, ColumnsThatWereAlteredAreOthers) {
   ASSERT_TRUE(read.ok()) << read.status();
   monitor_->SetColumns(*read);
   ASSERT_TRUE(Look().ok());
-  EXPECT_FALSE(monitor_->has_other_columns());
+  EXPECT_FALSE(monitor_->TakeOtherColumns());
   server_.Answer(kColumns, {{"0", "id", "20", "bigint", "", "7"},
                             {"0", "aggregate_type", "25", "text", "", kNull},
                             {"0", "aggregate_id", "25", "text", "", kNull},
                             {"0", "payload", "25", "text", "", kNull}});
   SetDigest("2");
   ASSERT_TRUE(Look().ok());
-  EXPECT_TRUE(monitor_->has_other_columns());
+  EXPECT_TRUE(monitor_->TakeOtherColumns());
+  EXPECT_FALSE(monitor_->TakeOtherColumns()) << "it is said once";
   monitor_->SetColumns(*Await(context_, ReadBaseTypes(*connection_, outbox_)));
-  EXPECT_FALSE(monitor_->has_other_columns());
+  EXPECT_FALSE(monitor_->TakeOtherColumns());
   ASSERT_TRUE(Look().ok());
-  EXPECT_FALSE(monitor_->has_other_columns());
+  EXPECT_FALSE(monitor_->TakeOtherColumns());
 }
 
 // Two that match: the publication has the first one alone.

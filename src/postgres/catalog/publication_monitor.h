@@ -15,6 +15,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -58,9 +59,10 @@ class PublicationMonitor {
   // are none.
   const std::string& new_table_trouble() const { return new_table_trouble_; }
 
-  // True if the columns are others than those of SetColumns: the catalog says
-  // what no Relation message does, such as DEFAULT and NOT NULL.
-  bool has_other_columns() const { return has_other_columns_; }
+  // True, once, if the columns are others than those of SetColumns: the catalog
+  // says what no Relation message does, such as DEFAULT and NOT NULL. The next
+  // stream may need a while until it has called SetColumns.
+  bool TakeOtherColumns() { return std::exchange(has_other_columns_, false); }
 
   // The gap, if the definitions have changed since SetCoverage.
   const std::optional<Gap>& gap() const { return gap_; }

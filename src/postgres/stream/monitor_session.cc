@@ -253,7 +253,7 @@ asio::awaitable<absl::Status> MonitorSession::Report() {
   report.new_tables = publication_.new_tables();
   report.new_table_trouble = publication_.new_table_trouble();
   report.gap = publication_.gap();
-  report.has_other_columns = publication_.has_other_columns();
+  report.has_other_columns = publication_.TakeOtherColumns();
   report.updated_rows = updates_.counts();
   const bool is_in_use = rows.Bool(0, 13);
   if (watches_source && !is_in_use) {
