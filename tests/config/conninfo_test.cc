@@ -85,6 +85,12 @@ TEST(ConninfoTest, LibpqJudgesValuesWithoutAServer) {
   }
 }
 
+TEST(ConninfoTest, AnAddressOfTheEnvironmentIsNotAsked) {
+  setenv("PGHOSTADDR", "127.0.0.1", 1);
+  EXPECT_TRUE(CheckConninfo("host=db sslmode=requier").ok());
+  unsetenv("PGHOSTADDR");
+}
+
 TEST(ConninfoTest, QuotesWhatNeedsIt) {
   const Row rows[] = {
       {"application_name='a b'", "application_name='a b'"},

@@ -45,7 +45,14 @@ bool BecomePostgres(const absl::Status& refused, const Config& config) {
   const bool names_user = !ConninfoValue(conninfo, "user").empty() ||
                           !ConninfoValue(conninfo, "service").empty() ||
                           getenv("PGUSER") != nullptr;
-  if (!SqlstateOf(refused).starts_with("28") || geteuid() != 0 || names_user) {
+  std::string host = ConninfoValue(conninfo, "host");
+  if (const char* usual = getenv("PGHOST"); host.empty() && usual != nullptr) {
+    host = usual;
+  }
+  const bool is_socket = ConninfoValue(conninfo, "hostaddr").empty() &&
+                         (host.empty() || host.starts_with('/'));
+  if (!SqlstateOf(refused).starts_with("28") || geteuid() != 0 || names_user ||
+      !is_socket) {
     return false;
   }
   const passwd* postgres = getpwnam("postgres");
