@@ -427,6 +427,11 @@ void TableBackfill::OnNotSettled(const absl::Status& reason) {
   Abandon(is_blocked ? status_ : reason);
 }
 
+bool TableBackfill::has_rejected_rows() const {
+  return !status_.ok() && !is_stopped_ && !blocked_event_ &&
+         (sender_.refused() || sender_.has_suspects());
+}
+
 void TableBackfill::OnSinkReplaced() {
   const std::optional<RejectedRecord> refused = sender_.refused();
   const bool was_refused = refused || sender_.has_suspects();

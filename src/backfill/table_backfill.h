@@ -126,6 +126,10 @@ class TableBackfill {
   // known, and the ledger tells.
   void OnCommitted(const absl::Status& status);
 
+  // After the last report of a sink that has failed: true if the brokers have
+  // rejected a record of it, or a batch, so that the next round, after
+  // OnSinkReplaced, finds the row and does what on_error says.
+  bool has_rejected_rows() const;
   // After the last report of a sink. The next one begins behind what it has
   // acknowledged.
   void OnSinkReplaced();

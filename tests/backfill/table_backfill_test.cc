@@ -193,6 +193,7 @@ TEST_F(TableBackfillTest, RowsOfASinkThatIsReplacedAreReadAgain) {
   EndTable();
   EXPECT_EQ(Next(), Do::kEnd);
   EXPECT_TRUE(absl::IsAborted(rows_->status()));
+  EXPECT_FALSE(rows_->has_rejected_rows());
   rows_->OnSinkReplaced();
   rows_->Begin();
   ASSERT_EQ(Next(), Do::kOpenTable);
@@ -213,6 +214,7 @@ TEST_F(TableBackfillTest, StopsBeforeARowThatCannotBeDelivered) {
   ASSERT_TRUE(rows_->stoppage());
   EXPECT_EQ(rows_->stoppage()->event_id, "2");
   EXPECT_THAT(Sent(), ElementsAre("value of 1"));
+  EXPECT_FALSE(rows_->has_rejected_rows()) << "an operator decides";
   rows_->Begin();
   EXPECT_FALSE(rows_->stoppage());
 }
@@ -231,6 +233,7 @@ TEST_F(TableBackfillTest, SetsAsideWhatTheBrokersRejectAlone) {
   EndTable();
   EXPECT_EQ(Next(), Do::kEnd);
   EXPECT_FALSE(rows_->stoppage());
+  EXPECT_TRUE(rows_->has_rejected_rows());
   rows_->OnSinkReplaced();
   rows_->Begin();
   Open(0);

@@ -82,11 +82,11 @@ asio::awaitable<absl::StatusOr<TablePublisher::Counts>> TablePublisher::Publish(
     Connection& connection) {
   absl::StatusOr<Counts> counts = co_await Continue(connection);
   uint64_t handled = 0;
-  for (int tries = 0; tries < kMaxTries && MayContinue(counts.status());
+  for (int tries = 0; tries < kMaxTries && run_.sender().sink_failure();
        ++tries) {
     // The last reports say which records the brokers reject.
     co_await Close(Clock::now() + kSinkGrace);
-    if (!run_.sender().refused() && !run_.sender().has_suspects()) break;
+    if (!backfill_.has_rejected_rows()) break;
     if (backfill_.handled() > handled) tries = 0;
     handled = backfill_.handled();
     WALPOST_CO_RETURN_IF_ERROR(co_await Renew(Clock::now()));
@@ -94,12 +94,6 @@ asio::awaitable<absl::StatusOr<TablePublisher::Counts>> TablePublisher::Publish(
   }
   co_await Close(Clock::now());
   co_return counts;
-}
-
-// Only the sink has failed: another one may send the rest.
-bool TablePublisher::MayContinue(const absl::Status& status) const {
-  return !status.ok() && !backfill_.stoppage() &&
-         run_.sender().sink_failure().has_value();
 }
 
 asio::awaitable<absl::StatusOr<TablePublisher::Counts>>

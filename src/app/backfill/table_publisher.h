@@ -100,7 +100,6 @@ class TablePublisher {
                  SinkFactory sinks, Options options,
                  std::unique_ptr<RecordBuilder> builder);
 
-  bool MayContinue(const absl::Status& status) const;
   boost::asio::awaitable<absl::Status> OpenLedger();
   boost::asio::awaitable<absl::Status> CarryOut(Connection& connection);
   boost::asio::awaitable<absl::Status> OpenTable(Connection& connection);
