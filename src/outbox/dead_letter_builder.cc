@@ -80,6 +80,8 @@ absl::StatusOr<Record> DeadLetterBuilder::Build(const Event& event,
   }
   record.headers = headers_;
   record.timestamp = event.timestamp;
+  record.id = event.id;
+  record.type = event.type;
   record.creation = creation_ ? &*creation_ : nullptr;
   return built;
 }

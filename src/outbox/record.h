@@ -1,4 +1,4 @@
-// Record: the Kafka record of one event. A view, like the event.
+// Record: what the sink gets of one event. A view, like the event.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 
 #include "base/time.h"
 #include "outbox/event.h"
+#include "outbox/position.h"
 #include "outbox/topic_creation.h"
 
 namespace walpost {
@@ -25,6 +26,13 @@ struct Record {
   Value value;  // nullopt: a tombstone
   std::span<const RecordHeader> headers;
   WallTime timestamp;
+
+  // Of the event, for sinks that name a record by them: its id and type, and
+  // its place in the WAL (nullopt: a polled row, or a record that is sent on
+  // purpose in addition to one that had the place).
+  Value id = {};
+  Value type = {};
+  std::optional<TimelinePosition> position = {};
 
   // How to create the topic if it is missing; nullptr: it is not created.
   const TopicCreation* creation = nullptr;

@@ -72,6 +72,9 @@ absl::StatusOr<Record> RecordBuilder::Build(const Event& event,
   }
   record.headers = headers_;
   record.timestamp = event.timestamp;
+  record.id = event.id;
+  record.type = event.type;
+  record.position = PlaceOf(event, timeline);
   record.creation = route.creation();
   record.has_claim_check = claim_check_.has_value();
   record.size_bytes = SizeOf(record);
@@ -91,6 +94,7 @@ absl::StatusOr<Record> RecordBuilder::BuildDeadLetter(
   absl::StatusOr<Record> built =
       dead_letters_.Build(event, route, reason, topic_, timeline);
   if (!built.ok()) return built;
+  built->position = PlaceOf(event, timeline);
   if (!mark_.header.empty()) {
     headers_.assign(built->headers.begin(), built->headers.end());
     headers_.push_back({mark_.header, mark_.value});
@@ -115,6 +119,15 @@ std::optional<RecordBuilder::Placed> RecordBuilder::PlacedOf(
     placed.event.position.commit_lsn = mark_.lsn;
   }
   return placed;
+}
+
+std::optional<TimelinePosition> RecordBuilder::PlaceOf(
+    const Event& event, uint32_t timeline) const {
+  const bool is_additional = !mark_.header.empty() && !mark_.has_own_place;
+  if (is_additional || !event.position.commit_lsn.is_valid()) {
+    return std::nullopt;
+  }
+  return TimelinePosition{timeline, event.position};
 }
 
 absl::Status RecordBuilder::ExpandTopic(const Route& route,

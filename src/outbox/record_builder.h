@@ -54,6 +54,9 @@ struct RecordMark {
   // In the position of an event that has only an ordinal.
   Lsn lsn = {};
   bool is_hidden = false;  // records do not have the header
+  // The records are the first of their events, as those of a snapshot are: no
+  // other has their place (Record::position).
+  bool has_own_place = false;
 };
 
 class RecordBuilder {
@@ -99,6 +102,8 @@ class RecordBuilder {
     uint32_t timeline = 0;
   };
   std::optional<Placed> PlacedOf(const Event& event, uint32_t timeline) const;
+  std::optional<TimelinePosition> PlaceOf(const Event& event,
+                                          uint32_t timeline) const;
   absl::Status ExpandTopic(const Route& route, const Event& event);
   absl::Status ReadPartition(const Route& route, const Event& event,
                              std::optional<int32_t>& partition) const;

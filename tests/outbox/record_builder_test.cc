@@ -573,5 +573,29 @@ TEST(RecordBuilderTest, AnOldKeyStandsBeforeTheContextOfDebezium) {
                      {"id", "2"}}));
 }
 
+// A sink that names records by the place must not take one that is sent in
+// addition for a repeat.
+TEST(RecordBuilderTest, OnlyTheFirstRecordOfAnEventHasItsPlace) {
+  const std::vector<Value> values = {"order"};
+  Event event = MakeEvent(values);
+  auto builder = MustCreate(OneTable());
+  Record record = *builder->Build(event, kTimeline);
+  EXPECT_EQ(record.id, "4d47");
+  EXPECT_EQ(record.type, "OrderPlaced");
+  ASSERT_TRUE(record.position.has_value());
+  EXPECT_EQ(record.position->position, event.position);
+  EXPECT_EQ(record.position->timeline, kTimeline);
+
+  builder->SetMark({.header = "walpost-replay", .value = "x"});
+  EXPECT_FALSE(builder->Build(event, kTimeline)->position.has_value());
+  builder->SetMark(
+      {.header = "walpost-snapshot", .value = "x", .has_own_place = true});
+  EXPECT_TRUE(builder->Build(event, kTimeline)->position.has_value());
+
+  builder->SetMark({});
+  event.position.commit_lsn = Lsn();
+  EXPECT_FALSE(builder->Build(event, kTimeline)->position.has_value());
+}
+
 }  // namespace
 }  // namespace walpost

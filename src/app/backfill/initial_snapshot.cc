@@ -202,6 +202,7 @@ absl::Status InitialSnapshot::MakePublisher() {
   options.mark.value = target_.stands_at.ToString();
   // Rows that Debezium reads for its snapshot have no such header.
   options.mark.is_hidden = config_.outbox.debezium != nullptr;
+  options.mark.has_own_place = true;
   // Events that were sent already may be behind the place where the slot
   // stands: rows of a new table have no position.
   if (target_.tables.empty()) options.before = target_.begins_at;
