@@ -586,10 +586,13 @@ TEST(RecordBuilderTest, OnlyTheFirstRecordOfAnEventHasItsPlace) {
   EXPECT_EQ(record.position->position, event.position);
   EXPECT_EQ(record.position->timeline, kTimeline);
 
-  builder->SetMark({.header = "walpost-replay", .value = "x"});
+  RecordMark mark;
+  mark.header = "walpost-replay";
+  builder->SetMark(mark);
   EXPECT_FALSE(builder->Build(event, kTimeline)->position.has_value());
-  builder->SetMark(
-      {.header = "walpost-snapshot", .value = "x", .has_own_place = true});
+  mark.header = "walpost-snapshot";
+  mark.has_own_place = true;
+  builder->SetMark(mark);
   EXPECT_TRUE(builder->Build(event, kTimeline)->position.has_value());
 
   builder->SetMark({});
