@@ -108,7 +108,7 @@ asio::awaitable<absl::Status> Connection::Encrypt(const ServerPlace& place,
   tls_ = std::make_unique<asio::ssl::stream<tcp::socket&>>(socket_, *context_);
   SSL_set_tlsext_host_name(tls_->native_handle(), place.host.c_str());
   boost::system::error_code ignored;
-  if (options.verify_host_name) {
+  if (options.tls_verify_name) {
     tls_->set_verify_callback(asio::ssl::host_name_verification(place.host),
                               ignored);
   }

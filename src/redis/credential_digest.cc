@@ -17,8 +17,9 @@ absl::StatusOr<Sha256Digest> DigestCredentials(const RedisOptions& options) {
     WALPOST_ASSIGN_OR_RETURN(const std::string now, text->Read());
     all += now + '\0';
   }
-  const std::string* const kFiles[] = {
-      &options.ca_file, &options.certificate_file, &options.key_file};
+  const std::string* const kFiles[] = {&options.tls_ca_file,
+                                       &options.tls_certificate_file,
+                                       &options.tls_key_file};
   for (const std::string* path : kFiles) {
     if (path->empty()) continue;
     std::ifstream stream(*path, std::ios::binary);

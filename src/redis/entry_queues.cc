@@ -78,7 +78,7 @@ void EntryQueues::AddArguments(const Batch& batch, const StreamTops& tops,
                                std::string& bytes) {
   AddArgument(tops.NewestOf(batch.queue->stream), bytes);
   AddArgument(fmt::format("{}", options.max_entries), bytes);
-  AddArgument(options.create_streams ? "1" : "0", bytes);
+  AddArgument(options.create ? "1" : "0", bytes);
   AddArgument(batch.queue->repeated, bytes);
   for (size_t i = 0; i < batch.count; ++i) {
     const StreamEntry& entry = batch.queue->waiting[i].entry;

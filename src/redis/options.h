@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -32,18 +31,18 @@ struct RedisOptions {
   ReloadableText sentinel_password;
   bool tls = false;  // for servers and Sentinels
   // PEM files. Without a CA file, those of the system count.
-  std::string ca_file;
-  std::string certificate_file;
-  std::string key_file;
-  bool verify_host_name = true;
-  uint32_t database = 0;
+  std::string tls_ca_file;
+  std::string tls_certificate_file;
+  std::string tls_key_file;
+  bool tls_verify_name = true;
+  size_t database = 0;
   RedisDurability durability = RedisDurability::kFsync;
   // Replicas that must have an entry before it is acknowledged (WAIT).
-  uint32_t replicas = 0;
+  size_t replicas = 0;
   // Entries that a stream keeps, approximately (MAXLEN ~); 0: all.
-  uint64_t max_entries = 0;
+  size_t max_entries = 0;
   // False: records to a stream that does not exist wait until it does.
-  bool create_streams = true;
+  bool create = true;
   // A larger entry is rejected. Redis itself has a limit of 512 MB per field.
   size_t max_entry_bytes = size_t{32} << 20;
   // Without an answer for this long, the connection is given up.

@@ -96,9 +96,9 @@ class RedisCheck {
       Add(Severity::kError, FindingId("redis_not_a_stream"), subject,
           fmt::format("the key holds a {}", type.text()),
           fmt::format("RENAME {0} {0}-before; or another route.topic", stream));
-    } else if (!options_.create_streams) {
+    } else if (!options_.create) {
       Add(Severity::kWarning, FindingId("redis_stream_missing"), subject,
-          "does not exist, and redis.create_streams is false: its events "
+          "does not exist, and redis.create is false: its events "
           "wait",
           fmt::format("XGROUP CREATE {} GROUP 0 MKSTREAM", stream));
     }

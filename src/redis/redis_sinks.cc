@@ -78,12 +78,12 @@ class RedisKnowledge final : public SinkKnowledge {
 };
 
 absl::Status CheckTlsOptions(const RedisOptions& options) {
-  if (options.certificate_file.empty() != options.key_file.empty()) {
+  if (options.tls_certificate_file.empty() != options.tls_key_file.empty()) {
     return absl::InvalidArgumentError(
         "redis.tls_certificate_file and redis.tls_key_file go together");
   }
   const bool has_files =
-      !options.ca_file.empty() || !options.certificate_file.empty();
+      !options.tls_ca_file.empty() || !options.tls_certificate_file.empty();
   if (has_files && !options.tls) {
     return absl::InvalidArgumentError(
         "redis.tls is false, and redis.tls_* names files: set redis.tls: true");

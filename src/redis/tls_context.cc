@@ -20,18 +20,19 @@ absl::StatusOr<std::unique_ptr<ssl::context>> MakeTlsContext(
         fmt::format("{}: {}: {}", key, path, error.message()));
   };
   context->set_verify_mode(ssl::verify_peer, error);
-  if (options.ca_file.empty()) {
+  if (options.tls_ca_file.empty()) {
     context->set_default_verify_paths(error);
     check("redis.tls_ca_file", "the certificates of the system");
   } else {
-    context->load_verify_file(options.ca_file, error);
-    check("redis.tls_ca_file", options.ca_file);
+    context->load_verify_file(options.tls_ca_file, error);
+    check("redis.tls_ca_file", options.tls_ca_file);
   }
-  if (!options.certificate_file.empty()) {
-    context->use_certificate_chain_file(options.certificate_file, error);
-    check("redis.tls_certificate_file", options.certificate_file);
-    context->use_private_key_file(options.key_file, ssl::context::pem, error);
-    check("redis.tls_key_file", options.key_file);
+  if (!options.tls_certificate_file.empty()) {
+    context->use_certificate_chain_file(options.tls_certificate_file, error);
+    check("redis.tls_certificate_file", options.tls_certificate_file);
+    context->use_private_key_file(options.tls_key_file, ssl::context::pem,
+                                  error);
+    check("redis.tls_key_file", options.tls_key_file);
   }
   if (!wrong.ok()) return wrong;
   return context;

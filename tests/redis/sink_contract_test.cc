@@ -2,11 +2,13 @@
 #include "support/sink_contract.h"
 
 #include <boost/asio/io_context.hpp>
+#include <memory>
 
 #include "redis/redis_sinks.h"
 #include "support/redis_server.h"
 
-namespace walpost::sink_contract {
+namespace walpost::testing {
+namespace {
 
 class RedisHarness {
  public:
@@ -14,23 +16,24 @@ class RedisHarness {
     RedisOptions options;
     options.address = server_.address();
     options.max_entry_bytes = size_t{1} << 20;
-    sink_ =
-        *RedisSinks(io_.get_executor(), options)(SinkOptions(), reports, [] {});
+    const SinkFactory sinks = RedisSinks(io_.get_executor(), options);
+    sink_ = *sinks(SinkOptions(), reports, [] {});
   }
 
   Sink& sink() { return *sink_; }
   void Turn() {
     io_.restart();
-    io_.run_for(milliseconds(5));
+    io_.run_for(std::chrono::milliseconds(5));
   }
   void Silence() { server_.Freeze(); }
 
  private:
-  testing::RedisServer server_;
+  RedisServer server_;
   boost::asio::io_context io_{1};
   std::unique_ptr<Sink> sink_;
 };
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Redis, SinkContractTest, RedisHarness);
 
-}  // namespace walpost::sink_contract
+}  // namespace
+}  // namespace walpost::testing
