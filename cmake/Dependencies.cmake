@@ -53,9 +53,7 @@ target_compile_options(walpost_asio PUBLIC -Wno-mismatched-new-delete)
 target_compile_definitions(walpost_asio PUBLIC
   BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION)
 
-# Its TLS, for the sinks whose client library has none.
 add_library(walpost_asio_ssl STATIC EXCLUDE_FROM_ALL
   ${PROJECT_SOURCE_DIR}/cmake/compiled/asio_ssl.cc)
 target_link_libraries(walpost_asio_ssl
-  PUBLIC walpost_asio OpenSSL::SSL OpenSSL::Crypto
-  PRIVATE walpost_compiler)
+  PUBLIC walpost_asio OpenSSL::SSL PRIVATE walpost_compiler)

@@ -1,2 +1,2 @@
-// Asio's own code of TLS, compiled once for all.
+// Asio's TLS, likewise.
 #include <boost/asio/ssl/impl/src.hpp>

@@ -119,7 +119,7 @@ SinkHealth RedisWriter::Health() const {
 
 asio::awaitable<void> RedisWriter::Run() {
   absl::Status status = co_await Connect();
-  while (status.ok() && !is_over()) {
+  while (status.ok() && is_ready_ && !is_over()) {
     const MonotonicTime now = Clock::now();
     if (is_comparing_) {
       status = co_await Compare();
@@ -191,11 +191,11 @@ asio::awaitable<absl::Status> RedisWriter::Compare() {
     AddScript(bytes, EntryQueues::ArgumentsOf(none), streams[i]);
     EntryQueues::AddArguments(none, tops_, options_, bytes);
   }
-  is_comparing_ = false;
   WALPOST_CO_ASSIGN_OR_RETURN(
       const Replies replies,
       co_await session_.connection().Ask(bytes, streams.size(), AnswerLimit()));
   if (is_finished_) co_return absl::OkStatus();
+  is_comparing_ = false;
   for (size_t i = 0; i < streams.size(); ++i) {
     const BatchResult result = BatchResult::Of(replies[i]);
     if (result.error == BatchResult::kBehind) {

@@ -9,6 +9,7 @@ namespace {
 
 // The ids `<milliseconds>-*`, and XINFO's newest id, came with it.
 constexpr int kMinMajor = 7;
+constexpr char kNotDurable[] = "redis_not_durable";
 
 template <typename Number>
 void ReadNumber(std::string_view text, Number& number) {
@@ -36,19 +37,19 @@ void JudgeDurability(const ServerFacts& facts, const RedisOptions& options,
     return;
   }
   if (!facts.has_append_only_file) {
-    add(Severity::kError, FindingId("redis_not_durable"),
+    add(Severity::kError, FindingId(kNotDurable),
         "has no append-only file (appendonly no), and redis.durability is "
         "fsync: entries would be lost if it crashes",
         std::string(kSyncAlways));
   } else if (facts.has_wait_aof() || facts.SyncsBeforeAnswers()) {
     return;
   } else if (!facts.append_fsync) {
-    add(Severity::kError, FindingId("redis_not_durable"),
+    add(Severity::kError, FindingId(kNotDurable),
         "does not say whether it syncs its append-only file before it answers "
         "(CONFIG GET is not permitted), and redis.durability is fsync",
         "ACL SETUSER NAME +config|get; or redis.durability: memory");
   } else {
-    add(Severity::kError, FindingId("redis_not_durable"),
+    add(Severity::kError, FindingId(kNotDurable),
         fmt::format("answers before its append-only file is synced "
                     "(appendfsync {}, no-appendfsync-on-rewrite {}), and "
                     "redis.durability is fsync",

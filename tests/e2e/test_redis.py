@@ -2,12 +2,23 @@
 
 import json
 import re
+import shlex
+import subprocess
 
 import pytest
+import yaml
 
-from harness import wait_until
-from harness.redis import (RedisServer, judge_redis_once, redis_section)
+from harness import Load, wait_until
+from harness.pages import blocks
+from harness.ports import free_port
+from harness.redis import RedisServer, judge_redis_once, redis_section
 from harness.redis_client import RedisReader
+from harness.sections import laid_over
+
+_FIRST = ("postgres: {conninfo: host=127.0.0.1 dbname=shop user=walpost}\n"
+          "sink: redis")
+_DRAINED = ("postgres: {conninfo: host=127.0.0.1 dbname=shop user=walpost}\n"
+            "source: polling")
 
 _BAD = '["no object"]'  # for the headers
 
@@ -85,7 +96,6 @@ def test_null_is_a_field_that_is_not_there(relay_of, database, redis, outbox,
 
 
 def test_p1_p3_p4_p5_a_load_is_there_once(relay_of, redis, outbox):
-    from harness import Load
     relay = relay_of().run()
     with Load(outbox, "1", pause=0.002) as load:
         load.wait(500)
@@ -210,8 +220,7 @@ def test_p1_a_weaker_server_is_refused_until_it_is_corrected(
 
 
 def _findings(said):
-    report = json.loads(said.stdout)
-    return report["findings"] if isinstance(report, dict) else report
+    return [json.loads(line) for line in said.stdout.splitlines()]
 
 
 def _paste(redis, remedy):
@@ -267,40 +276,100 @@ def test_check_says_why_it_is_not_reached(relay_of, own_redis, outbox):
 def test_refusals_name_the_key(walpost, database, redis, topics, sections,
                                named):
     relay = walpost(database, redis, topics, **redis_section(redis))
-    from harness.sections import laid_over
     relay.configure(laid_over(relay.config, sections))
     relay.start()
     assert relay.wait_exit() != 0
     assert named in relay.log()
 
 
-@pytest.mark.parametrize("verb", ["verify", "recover"])
-def test_verbs_that_read_back_are_refused(relay_of, outbox, verb):
+@pytest.mark.parametrize("words", [("verify",), ("dead-letters", "list")])
+def test_verbs_that_read_back_are_refused(relay_of, outbox, words):
     assert outbox
-    said = relay_of().verb(verb)
+    said = relay_of().verb(*words)
     assert said.returncode != 0
     assert "sink: redis" in said.stderr, said.stderr
 
 
-def test_rows_of_a_polled_table_are_drained(relay_of, database, redis, topics):
-    """The table of the article: id, type, payload; deleted when sent."""
-    database.execute("create table outbox (id uuid primary key, type text, "
-                     "payload bytea)")
+def _block(beginning):
+    found = [block.text for block in blocks()
+             if block.page == "docs/redis.md"
+             and block.text.startswith(beginning)]
+    assert len(found) == 1, beginning
+    return found[0]
+
+
+def _example(beginning, database, redis, **sections):
+    """A configuration of the page, with the servers of the test."""
+    config = yaml.safe_load(_block(beginning))
+    config["postgres"] = {"conninfo": database.conninfo(),
+                          **sections.pop("postgres", {})}
+    config["redis"]["address"] = redis.address
+    return laid_over(config, {
+        "http": {"listen": f"127.0.0.1:{free_port()}"}, **sections})
+
+
+def test_the_first_configuration_of_the_page(walpost, database, own_redis,
+                                             topics, outbox):
+    relay = walpost(database, own_redis, topics)
+    relay.configure(_example(_FIRST, database, own_redis, postgres={
+        "slot": database.name, "publication": "walpost", "create": True}))
+    relay.run()
+    outbox.insert("order", "o-1", "1")
+    database.wait_confirmed(relay.slot)
+    assert _values(own_redis, "outbox.event.order") == ["1"]
+
+
+def test_the_rows_of_the_article_are_drained(walpost, database, own_redis,
+                                             topics):
+    """id, type, payload; deleted when sent: as docs/redis.md has it."""
+    database.execute(_block("CREATE TABLE outbox"))
+    relay = walpost(database, own_redis, topics)
+    relay.configure(_example(_DRAINED, database, own_redis))
+    commands = [shlex.split(line)
+                for line in _block("redis-cli XGROUP").splitlines()]
+    create, read = [[words[0], "-p", str(own_redis.port), *words[1:]]
+                    for words in commands]
+    subprocess.run(create, check=True, capture_output=True)
+    relay.run()
     database.execute(
         "insert into outbox select gen_random_uuid(), 'paid', "
-        "decode(lpad(to_hex(n), 8, '0'), 'hex') from generate_series(1, 500) n")
-    relay_of(source="polling", polling={"strategy": "delete",
-                                        "interval": "50ms"},
-             outbox={"tables": [{
-                 "name": "public.outbox", "order_by": "id",
-                 "columns": {"aggregate_type": "type", "aggregate_id": None},
-                 "state": {}}]},
-             postgres={"slot": None, "publication": None, "create": None}
-             ).run()
+        "convert_to(n::text, 'UTF8') from generate_series(1, 500) n")
     wait_until(lambda: database.value("select count(*) from outbox") == 0,
                "an empty table")
-    entries = RedisReader(redis.port).entries(topics + "paid")
+    entries = RedisReader(own_redis.port).entries("events.paid")
     assert len({fields["id"] for _, fields in entries}) == len(entries) == 500
-    assert all(fields["type"] == b"paid" and len(fields["payload"]) == 4
-               for _, fields in entries)
+    assert all(fields["type"] == b"paid" for _, fields in entries)
+    assert {int(fields["payload"]) for _, fields in entries} == set(
+        range(1, 501))
     assert entries[0][0] == "0-1" and entries[-1][0] == "0-500"
+    said = subprocess.run(read, check=True, capture_output=True, text=True)
+    assert said.stdout.count("payload") == 10, said.stdout
+
+
+def test_the_rights_of_the_page_are_enough(relay_of, database, own_redis,
+                                           outbox):
+    command = _block("ACL SETUSER").replace("PASSWORD", "secret")
+    own_redis.ask(*shlex.split(command))
+    relay = relay_of(own_redis, redis={"username": "walpost",
+                                       "password": "secret"},
+                     route={"topic": "outbox.event.{aggregate_type}"})
+    assert relay.verb("check").returncode == 0, relay.verb("check").stdout
+    relay.run()
+    outbox.insert("order", "k", "1")
+    database.wait_confirmed(relay.slot)
+    own_redis.ask("ACL", "SETUSER", "walpost", "-xadd")
+    outbox.insert("order", "k", "2")
+    text = relay.wait_unready("NOPERM")
+    assert "+xadd" in text, text
+    own_redis.ask("ACL", "SETUSER", "walpost", "+xadd")
+    relay.wait_ready()
+    database.wait_confirmed(relay.slot)
+    assert _values(own_redis, "outbox.event.order") == ["1", "2"]
+
+
+def test_the_configuration_of_sentinels_is_right(relay_of):
+    relay = relay_of()
+    config = yaml.safe_load(_block("sink: redis\nredis:\n  sentinels"))
+    relay.configure({**relay.config, **config})
+    said = relay.verb("check", "--offline")
+    assert said.returncode == 0, said.stdout + said.stderr

@@ -75,7 +75,7 @@ class RedisReader:
 
     def read(self, stream):
         """The entries as Records: the stream is the only partition."""
-        return [_record(stream, number, fields)
+        return [record_of(stream, number, fields)
                 for number, (_, fields) in enumerate(self.entries(stream))]
 
     def read_all(self, prefix):
@@ -83,7 +83,8 @@ class RedisReader:
                 for record in self.read(stream)]
 
 
-def _record(stream, number, fields):
+def record_of(stream, number, fields):
+    """An entry as a Record."""
     headers = [(name.removeprefix("header."), value)
                for name, value in fields.items() if name.startswith("header.")]
     if "id" in fields:
