@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from harness import Load, Outbox, Proxy, wait_until
+from harness import Database, Load, Outbox, Postgres, Proxy, wait_until
 from harness.matrix import LONG
 from harness.redis import (RedisServer, RedisTrio, judge_redis,
                            judge_redis_once, redis_section)
@@ -206,8 +206,8 @@ def test_p1_p3_a_changed_password_is_taken_up(
 def test_p1_p3_p5_a_standby_takes_over_from_a_zombie(
         relay_of, redis, outbox, dice):
     sections = {"postgres": {"wal_sender_timeout": "3s"}}
-    first = relay_of(redis, **_with_slot(relay_of, redis, sections)).run()
-    second = relay_of(redis, **_with_slot(relay_of, redis, sections)).start()
+    first = relay_of(redis, **sections).run()
+    second = relay_of(redis, **sections).start()
     with Load(outbox, dice.seed_text, pause=0.005) as load:
         first.wait_acknowledged(100)
         first.send(signal.SIGSTOP)
@@ -218,11 +218,6 @@ def test_p1_p3_p5_a_standby_takes_over_from_a_zombie(
         first.send(signal.SIGCONT)
         load.wait(100)
     judge_redis(outbox, redis, second, takeover=True)
-
-
-def _with_slot(relay_of, redis, sections):
-    base = relay_of(redis).config["postgres"]
-    return {"postgres": {**base, **sections["postgres"]}}
 
 
 def test_p1_p3_the_master_of_three_dies(walpost, database, topics, outbox,
@@ -347,6 +342,46 @@ def test_p1_p3_postgres_crashes_and_redis_dies(walpost, own_postgres,
         relay.wait_ready(60)
         load.wait(200)
     judge_redis_once(outbox, own_redis, relay)
+
+
+def test_p1_p3_p5_a_promotion_to_another_timeline_repeats_nothing(
+        walpost, directory, major_17, own_redis, topics):
+    """LSNs go on after it, and so do the ids of the entries."""
+    primary = Postgres(directory / "primary", major_17).start()
+    standby = primary.make_standby(directory / "standby", "standby",
+                                   sync_replication_slots="on").start()
+    try:
+        primary.stop()
+        primary.configure(synchronized_standby_slots="standby")
+        primary.start()
+        database = Database(primary)
+        outbox = Outbox(database, topics)
+        relay = walpost(database, own_redis, topics, **{
+            **redis_section(own_redis), "postgres": {
+                "conninfo": "host=127.0.0.1,127.0.0.1 "
+                            f"port={primary.port},{standby.port} "
+                            f"dbname={database.name} user=postgres "
+                            "target_session_attrs=read-write",
+                "failover": True}}).run()
+        with Load(outbox, seed=1, pause=0.005) as load:
+            standby.wait_synchronised(database, database.name)
+            relay.wait_acknowledged(100)
+            primary.crash()
+            standby.promote()
+            database.move_to(standby)
+            relay.wait_log("was promoted", seconds=30)
+            relay.wait_ready(60)
+            load.wait(200)
+        judge_redis_once(outbox, own_redis, relay)
+        timelines = {
+            fields["header.walpost-position"][:8]
+            for stream in RedisReader(own_redis.port).streams(topics)
+            for _, fields in RedisReader(own_redis.port).entries(stream)}
+        assert timelines == {b"00000001", b"00000002"}
+        assert "has passed the place" not in relay.log()
+    finally:
+        primary.close()
+        standby.close()
 
 
 def test_p6_memory_is_bounded_while_redis_is_away(relay_of, own_redis,
