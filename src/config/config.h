@@ -19,6 +19,7 @@
 #include "parking/parking_options.h"
 #include "polling/polling_options.h"
 #include "postgres/connect/source_options.h"
+#include "redis/options.h"
 #include "retention/retention_options.h"
 
 namespace walpost {
@@ -33,6 +34,7 @@ struct Config {
   OutboxOptions outbox;
   SinkKind sink = SinkKind::kKafka;
   ProducerOptions kafka;  // if this is the sink
+  RedisOptions redis;     // likewise
   AcknowledgementWindow::Options window;
   TransactionOptions transactions;
   ErrorActions on_error;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "config/broker_list.h"
+#include "config/redis_section.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -67,6 +68,7 @@ void ReadSink(Section& root, Config& config) {
                           name, NameIn(kSinkKinds, config.sink), name));
   }
   ReadKafka(root.Child("kafka"), config.kafka);
+  ReadRedis(root.Child("redis"), config.redis);
 }
 
 void CheckSinkKind(Section& root, const Config& config) {
@@ -121,6 +123,7 @@ void CheckSinkKind(Section& root, const Config& config) {
 void CompleteSink(Config& config) {
   ProducerOptions& kafka = config.kafka;
   kafka.client_id = "walpost-" + config.postgres.slot;
+  config.redis.client_name = kafka.client_id;
   kafka.max_records = config.window.most_records();
   kafka.transaction_timeout = config.transactions.timeout;
   kafka.checkpoint_topic = config.checkpoint.topic;
