@@ -22,6 +22,7 @@ pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
 set_property(TARGET PkgConfig::re2 PROPERTY INTERFACE_COMPILE_OPTIONS)
 pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
+pkg_check_modules(rabbitmq REQUIRED IMPORTED_TARGET librabbitmq)
 pkg_check_modules(prometheus REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 
 # Abseil is thirty small libraries: linked in, they cost neither a fifth of the
@@ -49,3 +50,8 @@ target_link_libraries(walpost_asio
 target_compile_options(walpost_asio PUBLIC -Wno-mismatched-new-delete)
 target_compile_definitions(walpost_asio PUBLIC
   BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION)
+
+add_library(walpost_asio_ssl STATIC EXCLUDE_FROM_ALL
+  ${PROJECT_SOURCE_DIR}/cmake/compiled/asio_ssl.cc)
+target_link_libraries(walpost_asio_ssl
+  PUBLIC walpost_asio OpenSSL::SSL PRIVATE walpost_compiler)
