@@ -19,6 +19,7 @@
 #include "parking/parking_options.h"
 #include "polling/polling_options.h"
 #include "postgres/connect/source_options.h"
+#include "rabbitmq/options.h"
 #include "retention/retention_options.h"
 
 namespace walpost {
@@ -32,7 +33,8 @@ struct Config {
   PollingOptions polling;  // if this is the source
   OutboxOptions outbox;
   SinkKind sink = SinkKind::kKafka;
-  ProducerOptions kafka;  // if this is the sink
+  ProducerOptions kafka;     // if this is the sink
+  RabbitmqOptions rabbitmq;  // likewise
   AcknowledgementWindow::Options window;
   TransactionOptions transactions;
   ErrorActions on_error;

@@ -12,9 +12,11 @@ namespace walpost {
 
 // Valid as long as `config`. Properties of Kafka are taken up one by one
 // (live_config.h).
-inline std::map<std::string, ReloadableText*> SinkCredentials(
-    Config& /*config*/) {
-  return {};
+inline std::map<std::string, ReloadableText*> SinkCredentials(Config& config) {
+  return {
+      {"rabbitmq.user", &config.rabbitmq.user},
+      {"rabbitmq.password", &config.rabbitmq.password},
+  };
 }
 
 }  // namespace walpost

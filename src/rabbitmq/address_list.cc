@@ -22,8 +22,8 @@ std::string_view Trim(std::string_view text) {
 absl::StatusOr<RabbitmqAddress> ParseOne(std::string_view text,
                                          uint16_t default_port) {
   const auto malformed = [text] {
-    return absl::InvalidArgumentError(fmt::format(
-        "rabbitmq.addresses: \"{}\" is not HOST or HOST:PORT", text));
+    return absl::InvalidArgumentError(
+        fmt::format("rabbitmq.nodes: \"{}\" is not HOST or HOST:PORT", text));
   };
   RabbitmqAddress address{.host = "", .port = default_port};
   std::string_view rest = text;
@@ -70,7 +70,7 @@ absl::StatusOr<std::vector<RabbitmqAddress>> ParseRabbitmqAddresses(
   }
   if (addresses.empty()) {
     return absl::InvalidArgumentError(
-        "rabbitmq.addresses is missing: how to reach RabbitMQ, as in "
+        "rabbitmq.nodes is missing: how to reach RabbitMQ, as in "
         "127.0.0.1:5672");
   }
   return addresses;

@@ -1,4 +1,4 @@
-// The servers of rabbitmq.addresses: "mq1:5672, mq2, [::1]:5671".
+// The servers of rabbitmq.nodes: "mq1:5672, mq2, [::1]:5671".
 #pragma once
 
 #include <cstdint>

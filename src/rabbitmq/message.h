@@ -43,7 +43,7 @@ struct Message {
   uint64_t identity = 0;
 };
 
-// Of what the server sends back of a message that it cannot route.
+// Identifies a message that the server sends back.
 uint64_t IdentityOf(std::string_view routing_key, std::string_view message_id,
                     std::string_view body);
 

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <optional>
 #include <string>
 
 #include "base/reloadable_text.h"
@@ -22,13 +21,13 @@ struct RabbitmqTls {
 // What walpost declares if it is missing. An exchange or a queue that exists is
 // left as it is.
 struct RabbitmqCreation {
-  std::string exchange_type = "topic";
-  std::string queue;  // a quorum queue; empty: none
-  std::string binding_key = "#";
+  std::string exchange_type;      // empty: the exchange is not declared
+  std::string queue;              // a quorum queue; empty: none
+  std::string binding_key = "#";  // between the two
 };
 
 struct RabbitmqOptions {
-  std::string addresses;  // host:port, host:port, ...: tried in turn
+  std::string nodes;  // host:port, host:port, ...: tried in turn
   std::string vhost = "/";
   // Empty, with a certificate: the server takes the name in it (EXTERNAL).
   ReloadableText user = "guest";
@@ -40,7 +39,7 @@ struct RabbitmqOptions {
   std::string exchange;
   std::string routing_key = "{topic}";
   std::string content_type = "application/json";
-  std::optional<RabbitmqCreation> create;
+  RabbitmqCreation create;
 
   // A server that has sent nothing for twice this time is given up.
   std::chrono::seconds heartbeat{4};

@@ -20,7 +20,7 @@ using std::chrono::seconds;
 
 namespace {
 
-// Of messages in flight, encoded. The window of the sender is the usual limit.
+// Encoded messages in flight. The window of the sender is the usual limit.
 constexpr size_t kMaxBytes = size_t{64} << 20;
 // Bytes for the socket; more messages wait.
 constexpr size_t kMaxUnsent = size_t{1} << 20;
@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<Publisher>> Publisher::Create(
   format.max_message_bytes = options.max_message_bytes;
   WALPOST_ASSIGN_OR_RETURN(
       std::vector<RabbitmqAddress> addresses,
-      ParseRabbitmqAddresses(options.addresses, options.tls.enabled));
+      ParseRabbitmqAddresses(options.nodes, options.tls.enabled));
   WALPOST_ASSIGN_OR_RETURN(std::vector<AmqpCall> calls,
                            MakeSetupCalls(options));
   publisher->connector_ = std::make_unique<ServerConnector>(

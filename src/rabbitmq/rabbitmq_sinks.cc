@@ -81,14 +81,15 @@ absl::Status CheckTls(const RabbitmqOptions& options) {
 
 absl::Status CheckCreation(const RabbitmqOptions& options,
                            const NameTemplate& exchange) {
-  if (!options.create) return absl::OkStatus();
-  if (!exchange.is_fixed()) {
+  const bool creates =
+      !options.create.exchange_type.empty() || !options.create.queue.empty();
+  if (creates && !exchange.is_fixed()) {
     return Wrong("rabbitmq.create",
                  "rabbitmq.exchange has {}, so its names are not known");
   }
-  if (options.create->queue.empty() && options.exchange.empty()) {
-    return Wrong("rabbitmq.create",
-                 "there is nothing to create: set queue, or rabbitmq.exchange");
+  if (!options.create.exchange_type.empty() && options.exchange.empty()) {
+    return Wrong("rabbitmq.create.exchange_type",
+                 "the default exchange is always there: set rabbitmq.exchange");
   }
   return absl::OkStatus();
 }
@@ -97,7 +98,7 @@ absl::Status CheckCreation(const RabbitmqOptions& options,
 
 absl::Status CheckRabbitmqOptions(const RabbitmqOptions& options) {
   WALPOST_RETURN_IF_ERROR(
-      rabbitmq::ParseRabbitmqAddresses(options.addresses, options.tls.enabled)
+      rabbitmq::ParseRabbitmqAddresses(options.nodes, options.tls.enabled)
           .status());
   WALPOST_ASSIGN_OR_RETURN(
       const NameTemplate exchange,

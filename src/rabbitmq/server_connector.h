@@ -1,4 +1,4 @@
-// ServerConnector: finds a server of rabbitmq.addresses that takes messages,
+// ServerConnector: finds a server of rabbitmq.nodes that takes messages,
 // tries them in turn until one does, and says why none did.
 //
 // Owned by a sink. Once a connection is ready it tries no other: a connection

@@ -79,36 +79,36 @@ absl::StatusOr<AmqpCall> DeclareQuorumQueue(const std::string& name) {
 
 absl::StatusOr<std::vector<AmqpCall>> MakeSetupCalls(
     const RabbitmqOptions& options) {
+  const RabbitmqCreation& create = options.create;
   std::vector<AmqpCall> calls;
   WALPOST_ASSIGN_OR_RETURN(const NameTemplate exchange,
                            NameTemplate::Parse(options.exchange));
   const bool has_exchange = !options.exchange.empty() && exchange.is_fixed();
   if (has_exchange) {
     WALPOST_ASSIGN_OR_RETURN(AmqpCall find, FindExchange(options.exchange));
-    find.may_fail = options.create.has_value();
+    find.may_fail = !create.exchange_type.empty();
     calls.push_back(std::move(find));
   }
-  if (options.create && has_exchange) {
+  if (has_exchange && !create.exchange_type.empty()) {
     WALPOST_ASSIGN_OR_RETURN(
         AmqpCall declare,
-        DeclareExchange(options.exchange, options.create->exchange_type));
+        DeclareExchange(options.exchange, create.exchange_type));
     declare.is_fallback = true;
     calls.push_back(std::move(declare));
   }
-  if (options.create && !options.create->queue.empty()) {
-    const std::string& queue = options.create->queue;
-    WALPOST_ASSIGN_OR_RETURN(AmqpCall find, FindQueue(queue));
+  if (!create.queue.empty()) {
+    WALPOST_ASSIGN_OR_RETURN(AmqpCall find, FindQueue(create.queue));
     find.may_fail = true;
     calls.push_back(std::move(find));
-    WALPOST_ASSIGN_OR_RETURN(AmqpCall declare, DeclareQuorumQueue(queue));
+    WALPOST_ASSIGN_OR_RETURN(AmqpCall declare,
+                             DeclareQuorumQueue(create.queue));
     declare.is_fallback = true;
     calls.push_back(std::move(declare));
-    if (has_exchange) {
-      WALPOST_ASSIGN_OR_RETURN(
-          AmqpCall bind,
-          Bind(queue, options.exchange, options.create->binding_key));
-      calls.push_back(std::move(bind));
-    }
+  }
+  if (!create.queue.empty() && has_exchange) {
+    WALPOST_ASSIGN_OR_RETURN(AmqpCall bind, Bind(create.queue, options.exchange,
+                                                 create.binding_key));
+    calls.push_back(std::move(bind));
   }
   WALPOST_ASSIGN_OR_RETURN(
       AmqpCall select,

@@ -16,9 +16,8 @@ class RabbitmqHarness {
   explicit RabbitmqHarness(CountingReports& reports) {
     server().Thaw();
     RabbitmqOptions options;
-    options.addresses = server().address();
-    options.create = RabbitmqCreation{
-        .exchange_type = "topic", .queue = kTopic, .binding_key = "#"};
+    options.nodes = server().address();
+    options.create.queue = kTopic;
     const SinkFactory sinks = RabbitmqSinks(io_.get_executor(), options);
     sink_ = *sinks(SinkOptions(), reports, [] {});
   }

@@ -13,6 +13,8 @@ namespace asio = boost::asio;
 // The one place that chooses.
 std::unique_ptr<Broker> BrokerOf(const Config& config) {
   switch (config.sink) {
+    case SinkKind::kRabbitmq:
+      return MakeRabbitmqBroker(config);
     default:
     case SinkKind::kKafka:
       return MakeKafkaBroker(config);
