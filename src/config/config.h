@@ -19,6 +19,7 @@
 #include "parking/parking_options.h"
 #include "polling/polling_options.h"
 #include "postgres/connect/source_options.h"
+#include "rabbitmq/options.h"
 #include "redis/options.h"
 #include "retention/retention_options.h"
 
@@ -33,8 +34,10 @@ struct Config {
   PollingOptions polling;  // if this is the source
   OutboxOptions outbox;
   SinkKind sink = SinkKind::kKafka;
-  ProducerOptions kafka;  // if this is the sink
-  RedisOptions redis;     // likewise
+  // Only the options of the sink count.
+  ProducerOptions kafka;
+  RabbitmqOptions rabbitmq;
+  RedisOptions redis;
   AcknowledgementWindow::Options window;
   TransactionOptions transactions;
   ErrorActions on_error;
