@@ -1,0 +1,24 @@
+// Requests to the API of JetStream, as JSON, and the commands of the nats CLI
+// that do the same.
+//
+// Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "nats/options.h"
+
+namespace walpost {
+
+// "$JS.API", or that of a domain.
+std::string JetStreamApi(std::string_view domain);
+
+// Asks for the streams that take the subject, or some subject of a filter.
+std::string StreamNamesBody(std::string_view filter);
+std::string CreateStreamBody(const NatsStreamCreation& creation);
+
+// A remedy for a subject that no stream takes.
+std::string HowToMakeStream(std::string_view subject);
+
+}  // namespace walpost
