@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/sink/sinks.h"
 #include "app/stored/dead_letter_topic_reader.h"
 #include "base/status_macros.h"
 #include "cli/events/dead_letter_resender.h"
@@ -138,10 +139,9 @@ int RunDeadLetters(const LetterArguments& arguments) {
   if (config->keeps_letters()) {
     return RunLetterTable(arguments, *filter, *config);
   }
-  if (config->kafka.brokers.empty()) {
-    return Fail(absl::InvalidArgumentError("kafka.brokers is missing"),
-                kExitUsage);
-  }
+  absl::Status readable = RequireSink(*config);
+  if (readable.ok()) readable = RequireReadableSink(*config, "dead-letters");
+  if (!readable.ok()) return Fail(readable, kExitUsage);
   const absl::Status expanded = ExpandTables(*config, WithRecorded::kNo);
   if (!expanded.ok()) return Fail(expanded, kExitPostgres);
   absl::StatusOr<LetterCheck> check = LetterCheck::Create(config->outbox);

@@ -132,9 +132,10 @@ void Report(const Pruned& pruned, const std::string& limit,
 // Before anything is deleted.
 void ReportOnlyCopies(const Config& config) {
   if (config.kafka.brokers.empty()) {
-    return Print(
-        "whether Kafka still has the events was not asked: "
-        "kafka.brokers is not set\n");
+    const bool is_kafka = config.sink == SinkKind::kKafka;
+    return Print("whether {} still has the events was not asked: {}\n",
+                 WordsOf(config.sink).name,
+                 is_kafka ? "kafka.brokers is not set" : "it is not read");
   }
   const absl::StatusOr<std::vector<OnlyCopies>> copies =
       FindOnlyCopies(config, CompleteConninfo(config.postgres.server));

@@ -6,7 +6,7 @@
 #include "app/backfill/read_events_on_record.h"
 #include "app/backfill/slot_recovery.h"
 #include "app/checkpoint/checkpoint_service.h"
-#include "app/sink/topic_reader_options.h"
+#include "app/sink/sinks.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint_scope.h"
 #include "checkpoint/coverage.h"
@@ -28,7 +28,6 @@
 #include "delivery/gap.h"
 #include "fmt/format.h"
 #include "outbox/numbering.h"
-#include "verify/topic_reader.h"
 
 namespace walpost {
 namespace {
@@ -223,9 +222,7 @@ int RunPlan(const Arguments& arguments, const Config& config,
 // With --accept, brokers that do not answer are not known.
 absl::StatusOr<SeenBrokers> FindBrokers(const Config& config,
                                         const Arguments& arguments) {
-  const auto kafka = TopicReader::Connect(TopicReaderOptionsOf(config));
-  if (!kafka.ok()) return kafka.status();
-  absl::StatusOr<std::string> id = (*kafka)->ClusterId();
+  absl::StatusOr<std::string> id = FindClusterId(config);
   if (!id.ok() && arguments.wish.accept) return SeenBrokers();
   if (!id.ok()) return id.status();
   SeenBrokers brokers;

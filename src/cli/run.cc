@@ -260,11 +260,11 @@ int Run(const Arguments& arguments) {
   std::signal(SIGPIPE, SIG_IGN);
   LiveConfig live(*config);
   if (config->source == Source::kPolling) {
-    LogInfo("walpost {}: polling {} to Kafka at {}", kVersion,
+    LogInfo("walpost {}: polling {} to {} at {}", kVersion,
             config->outbox.tables.size() == 1
                 ? config->outbox.tables.front().name
                 : "outbox tables",
-            config->kafka.brokers);
+            WordsOf(config->sink).name, SinkAddress(*config));
     const auto create = [](asio::any_io_executor executor, const Config& of,
                            const TableExpansion& tables) {
       return PollingRelay::Create(executor, of, tables,
@@ -272,8 +272,8 @@ int Run(const Arguments& arguments) {
     };
     return RunRelays<PollingRelay>(arguments, live, create);
   }
-  LogInfo("walpost {}: {} to Kafka at {}", kVersion, config->postgres.slot,
-          config->kafka.brokers);
+  LogInfo("walpost {}: {} to {} at {}", kVersion, config->postgres.slot,
+          WordsOf(config->sink).name, SinkAddress(*config));
   return RunRelays<Relay>(arguments, live, Relay::Create);
 }
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "app/sink/sinks.h"
 #include "app/sink/topic_reader_options.h"
 #include "base/error_source.h"
 #include "base/status_macros.h"
@@ -270,6 +271,7 @@ int RunShadow(const ShadowArguments& arguments) {
   absl::StatusOr<Config> config = arguments.config.Load();
   if (!config.ok()) return Fail(config.status(), kExitUsage);
   absl::Status usable = RequireBothEnds(*config);
+  if (usable.ok()) usable = RequireReadableSink(*config, "shadow");
   if (usable.ok()) {
     usable = RequireWalSource(*config, "shadow",
                               "walpost verify -c FILE compares what was sent");

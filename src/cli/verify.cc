@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "absl/strings/str_join.h"
+#include "app/sink/sinks.h"
 #include "app/sink/topic_reader_options.h"
 #include "cli/shared/complete_conninfo.h"
 #include "cli/shared/confirmed_by.h"
@@ -94,8 +95,9 @@ absl::Status LookForGap(const Config& config, VerifierOptions& options) {
 absl::StatusOr<Config> LoadConfig(const Arguments& arguments) {
   absl::StatusOr<Config> config = arguments.config.Load();
   if (!config.ok()) return config;
-  const absl::Status both = RequireBothEnds(*config);
-  if (!both.ok()) return both;
+  absl::Status usable = RequireBothEnds(*config);
+  if (usable.ok()) usable = RequireReadableSink(*config, "verify");
+  if (!usable.ok()) return usable;
   return config;
 }
 

@@ -11,6 +11,7 @@
 #include "checkpoint/checkpoint_options.h"
 #include "delivery/acknowledgement_window.h"
 #include "delivery/error_actions.h"
+#include "delivery/sink_kind.h"
 #include "delivery/transaction_options.h"
 #include "kafka/client/producer_options.h"
 #include "log/log_options.h"
@@ -30,7 +31,8 @@ struct Config {
   WalSourceOptions postgres;
   PollingOptions polling;  // if this is the source
   OutboxOptions outbox;
-  ProducerOptions kafka;
+  SinkKind sink = SinkKind::kKafka;
+  ProducerOptions kafka;  // if this is the sink
   AcknowledgementWindow::Options window;
   TransactionOptions transactions;
   ErrorActions on_error;

@@ -212,6 +212,12 @@ constexpr KeyText kTexts[] = {
     {"records.on_update", "", Reload::kNo,
      "`table.op.invalid.behavior`: an UPDATE of an outbox row is "
      "ignored, or stops the flow (`fatal`)"},
+    {"sink", "", Reload::kNo,
+     "the brokers that get the events: `kafka`, `nats` (JetStream: "
+     "[nats.md](nats.md)), `rabbitmq` ([rabbitmq.md](rabbitmq.md)) or `redis` "
+     "(Streams: [redis.md](redis.md)); each has a section of its own. What the "
+     "others do not have is rejected by name: exactly once, checkpoints in "
+     "Kafka, `create_topics`, partitions, `isolate_after`"},
     {"kafka.brokers",
      "required for `run`, `check`, `verify`, `recover`, `replay`", Reload::kNo,
      "host:port, …"},
@@ -280,8 +286,8 @@ constexpr KeyText kTexts[] = {
      "the flow stops before an event of an isolated topic, if the oldest "
      "has waited for this long"},
     {"dead_letter.store", "", Reload::kNo,
-     "place of dead letters: `kafka`, or `postgres`, the table "
-     "`parking.table` "
+     "place of dead letters: `kafka` (`broker`: the same, for any sink), or "
+     "`postgres`, the table `parking.table` "
      "([dead-letters.md](dead-letters.md#dead-letters-in-postgres))"},
     {"dead_letter.topic", "", Reload::kNo,
      "with `store: kafka`: template for the topic of dead letters: fields "

@@ -8,6 +8,7 @@
 #include "config/conninfo.h"
 #include "config/printer.h"
 #include "config/secrets.h"
+#include "config/sink_credentials.h"
 #include "config/substitution.h"
 #include "fmt/format.h"
 
@@ -36,6 +37,7 @@ Leaves LeavesOf(Config config) {
   config.postgres.server = {};
   config.kafka.properties.clear();
   config.kafka.token_command.clear();
+  for (const auto& [key, text] : SinkCredentials(config)) *text = {};
   config.log = {};
   Leaves leaves;
   Collect(YAML::Load(PrintConfig(config)), "", leaves);
@@ -72,6 +74,9 @@ LiveConfig::LiveConfig(Config config)
   for (auto& [name, value] : config_.kafka.properties) {
     if (IsLiveProperty(name)) properties_[name] = Wrap(value);
   }
+  for (const auto& [key, text] : SinkCredentials(config_)) {
+    credentials_[key] = Wrap(*text);
+  }
 }
 
 LiveConfig::Changes LiveConfig::TakeUp(const Config& fresh) {
@@ -95,6 +100,7 @@ LiveConfig::Changes LiveConfig::TakeUp(const Config& fresh) {
     changes.need_restart.push_back("kafka.token_command");
   }
   TakeUpProperties(fresh, changes);
+  TakeUpCredentials(fresh, changes);
   Leaves before = LeavesOf(config_);
   for (const auto& [key, value] : LeavesOf(fresh)) {
     const auto old = before.find(key);
@@ -122,6 +128,17 @@ void LiveConfig::TakeUpConninfo(const Config& fresh, Changes& changes) {
     changes.taken_up.push_back("postgres.conninfo");
   } else {
     changes.need_restart.push_back("postgres.conninfo");
+  }
+}
+
+void LiveConfig::TakeUpCredentials(Config fresh, Changes& changes) {
+  for (const auto& [key, text] : SinkCredentials(fresh)) {
+    Cell& cell = *credentials_.at(key);
+    const ReloadableText before = cell.Get();
+    const bool is_same = *text == before;
+    if (is_same && !HasNewContents(*text, before)) continue;
+    cell.Set(*text);
+    changes.taken_up.push_back(is_same ? key + " (new contents)" : key);
   }
 }
 

@@ -60,11 +60,13 @@ class LiveConfig {
   static SharedCell Wrap(ReloadableText& text);
 
   void TakeUpConninfo(const Config& fresh, Changes& changes);
+  void TakeUpCredentials(Config fresh, Changes& changes);
   void TakeUpProperties(const Config& fresh, Changes& changes);
 
   Config config_;
   SharedCell conninfo_;
-  std::map<std::string, SharedCell> properties_;  // only credentials
+  std::map<std::string, SharedCell> properties_;   // only credentials
+  std::map<std::string, SharedCell> credentials_;  // SinkCredentials
 };
 
 }  // namespace walpost

@@ -250,7 +250,7 @@ void ReadKeys(Section& root, Config& config) {
   ReadDelivery(root.Child("delivery"), config);
   ReadOnError(root.Child("on_error"), config.on_error);
   ReadParking(root.Child("parking"), config.parking);
-  ReadDeadLetter(root.Child("dead_letter"), config.outbox);
+  ReadDeadLetter(root.Child("dead_letter"), config.sink, config.outbox);
   root.ReadChoice<bool>("snapshot", config.postgres.initial_snapshot,
                         {{"never", false}, {"initial", true}});
   ReadCheckpoint(root.Child("checkpoint"), config.checkpoint);
@@ -266,6 +266,7 @@ Config ReadConfig(Section root) {
   root.Done();
   CheckRecords(root, config.outbox);
   CheckPollingSource(root, config);
+  CheckSinkKind(root, config);
   CheckExactlyOnce(root, config);
   CheckParking(root, config);
   CheckRetention(root, config);

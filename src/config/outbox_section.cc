@@ -370,11 +370,15 @@ void ReadRoute(Section section, OutboxOptions& outbox) {
   CheckPartitionOfMessages(section, outbox);
 }
 
-void ReadDeadLetter(Section section, OutboxOptions& outbox) {
+void ReadDeadLetter(Section section, SinkKind sink, OutboxOptions& outbox) {
   using Store = DeadLetterOptions::Store;
-  section.ReadChoice<Store>(
-      "store", outbox.dead_letter.store,
-      {{"kafka", Store::kKafka}, {"postgres", Store::kPostgres}});
+  std::vector<std::pair<std::string_view, Store>> stores = {
+      {"kafka", Store::kKafka},
+      {"postgres", Store::kPostgres},
+      {"broker", Store::kKafka}};
+  // The configuration is printed with the first of two names.
+  if (sink != SinkKind::kKafka) std::ranges::reverse(stores);
+  section.ReadChoice<Store>("store", outbox.dead_letter.store, stores);
   const bool is_topic = outbox.dead_letter.store == Store::kKafka;
   if (!is_topic) RejectTopicKeys(section);
   section.Read("topic", outbox.dead_letter.topic);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "config/section.h"
+#include "delivery/sink_kind.h"
 #include "outbox/options.h"
 
 namespace walpost {
@@ -16,6 +17,6 @@ void ReadOutbox(Section section, OutboxOptions& outbox);
 // After ReadOutbox: a header must not repeat one of the outbox.
 void ReadRoute(Section section, OutboxOptions& outbox);
 // After ReadRoute: the topic must not be one of the routes.
-void ReadDeadLetter(Section section, OutboxOptions& outbox);
+void ReadDeadLetter(Section section, SinkKind sink, OutboxOptions& outbox);
 
 }  // namespace walpost

@@ -40,6 +40,12 @@ bool IsIgnored(const Config& config, std::string_view path) {
   if (path.starts_with("outbox.messages.")) {
     return !config.outbox.messages.enabled();
   }
+  for (const auto& [name, kind] : kSinkKinds) {
+    if (kind == config.sink) continue;
+    if (path.starts_with(name) && path.substr(name.size()).starts_with('.')) {
+      return true;
+    }
+  }
   if (path.starts_with("records.") && path != "records.profile") {
     return config.outbox.debezium == nullptr;
   }

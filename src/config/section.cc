@@ -182,6 +182,15 @@ void Section::ReadConninfo(const std::string& key, ReloadableText& value) {
   }
 }
 
+void Section::ReadSecret(const std::string& key, ReloadableText& value) {
+  const std::string_view shown = value.empty() ? "" : kHidden;
+  if (Describe(key, KeyDescription::Kind::kText, Quoted(std::string(shown)))) {
+    return;
+  }
+  const YAML::Node node = Get(key);
+  if (node.IsDefined() && !node.IsNull()) value = Reloadable(key, node);
+}
+
 void Section::Read(const std::string& key, bool& value) {
   if (Describe(key, KeyDescription::Kind::kFlag, YAML::Node(value))) return;
   const std::optional<std::string> text = Text(key);

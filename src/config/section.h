@@ -53,6 +53,9 @@ class Section {
   void Read(const std::string& key, std::string& value);
   // References are quoted for their place (conninfo_references.h).
   void ReadConninfo(const std::string& key, ReloadableText& value);
+  // A password or the like, which is described without its value. References
+  // are replaced again at each use.
+  void ReadSecret(const std::string& key, ReloadableText& value);
   void Read(const std::string& key, bool& value);
   void Read(const std::string& key, std::chrono::milliseconds& value,
             std::chrono::milliseconds least, std::chrono::milliseconds most);
@@ -74,7 +77,8 @@ class Section {
                       size_t least, size_t most) {
     ReadNumber(key, KeyDescription::Kind::kSize, value, least, most, &is_auto);
   }
-  // One of the names; sets `choice` to its value.
+  // One of the names; sets `choice` to its value. Of two names of a value the
+  // first is printed.
   template <typename Enum>
   void ReadChoice(const std::string& key, Enum& choice,
                   const std::vector<std::pair<std::string_view, Enum>>& names);
@@ -160,7 +164,8 @@ void Section::ReadChoice(
     KeyDescription description{KeyDescription::Kind::kChoice};
     for (const auto& [name, value] : names) {
       description.choices.emplace_back(name);
-      if (value == choice) description.value = YAML::Node(std::string(name));
+      if (value != choice || description.value.IsDefined()) continue;
+      description.value = YAML::Node(std::string(name));
     }
     Describe(key, std::move(description));
     return;

@@ -53,7 +53,64 @@ std::string ProbedTopic(const OutboxOptions& outbox) {
 }  // namespace
 
 void ReadSink(Section& root, Config& config) {
+  root.ReadChoice("sink", config.sink, kSinkKinds);
+  for (const auto& [name, kind] : kSinkKinds) {
+    if (kind == config.sink || !root.Has(std::string(name))) continue;
+    root.Fail(std::string(name),
+              fmt::format("is for sink: {}, and the sink is {}: remove it, or "
+                          "set sink: {}",
+                          name, NameIn(kSinkKinds, config.sink), name));
+  }
   ReadKafka(root.Child("kafka"), config.kafka);
+}
+
+void CheckSinkKind(Section& root, const Config& config) {
+  if (config.sink == SinkKind::kKafka) return;
+  const std::string name(WordsOf(config.sink).name);
+  if (config.transactions.is_on) {
+    root.Fail("delivery",
+              fmt::format("guarantee: exactly_once needs transactions, which "
+                          "{} does not have: set guarantee: at_least_once, and "
+                          "let consumers drop by its id what comes again",
+                          name));
+  }
+  if (config.checkpoint.is_in_kafka()) {
+    root.Fail("checkpoint",
+              fmt::format("store: kafka keeps checkpoints in a topic of Kafka, "
+                          "and the sink is {}: set store: postgres, or file",
+                          name));
+  }
+  if (config.parking.isolates()) {
+    root.Fail("parking",
+              fmt::format("isolate_after sets topics of Kafka without a leader "
+                          "aside, and the sink is {}: remove it",
+                          name));
+  }
+  const OutboxOptions& outbox = config.outbox;
+  const auto check = [&](const std::string& key, bool creates,
+                         bool has_partition) {
+    if (creates) {
+      root.Fail(key, fmt::format("create_topics is for topics of Kafka, and "
+                                 "the sink is {}: remove it; {}.create makes "
+                                 "what is missing",
+                                 name, NameIn(kSinkKinds, config.sink)));
+    }
+    if (has_partition) {
+      root.Fail(key, fmt::format("partition: {} has no partitions; the order "
+                                 "of a key is kept without them: remove it",
+                                 name));
+    }
+  };
+  check("route", outbox.route.create_topics.has_value(),
+        !outbox.route.partition.empty());
+  for (const TableOptions& table : EntriesOf(outbox)) {
+    check("outbox", table.create_topics.has_value(),
+          !table.partition.value_or("").empty());
+  }
+  const MessageOptions& messages = outbox.messages;
+  check("outbox", messages.create_topics.has_value(),
+        !messages.partition.value_or("").empty());
+  check("dead_letter", outbox.dead_letter.create_topics.has_value(), false);
 }
 
 void CompleteSink(Config& config) {

@@ -1,4 +1,4 @@
-// Reads and checks the section of the sink: the keys `kafka.*`.
+// Reads and checks the sections of the sinks: `sink`, and the keys `kafka.*`.
 #pragma once
 
 #include "config/config.h"
@@ -7,6 +7,9 @@
 namespace walpost {
 
 void ReadSink(Section& root, Config& config);
+// Rejects what only Kafka can do, with another sink. Call it once the other
+// sections are read.
+void CheckSinkKind(Section& root, const Config& config);
 // Sets what other sections decide. Call it once these are read.
 void CompleteSink(Config& config);
 

@@ -31,9 +31,10 @@ class KeyOrder {
   // Adds an accepted record. True: it may be sent now.
   bool Add(Lane lane, Sequence sequence);
 
-  // The record of the lane that was in flight is durable. Returns the next of
-  // the lane, which may be sent now. Not for records that were not written: the
-  // sink fails then, and Clear ends all that wait.
+  // The record of the lane that was in flight is durable; or it was rejected,
+  // and the sink goes on all the same (SinkOptions::one_at_a_time). Returns the
+  // next of the lane, which may be sent now. For any other record that was not
+  // written, the sink fails, and Clear ends all that wait.
   std::optional<Sequence> Next(Lane lane);
 
   void Clear();

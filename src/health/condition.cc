@@ -222,9 +222,9 @@ bool BrokersAnswer(const RelaySigns& signs) {
 Found OfNoBroker(const RelaySigns& signs) {
   if (BrokersAnswer(signs)) return std::nullopt;
   if (signs.brokers_are_connected && signs.broker_trouble.empty()) {
-    const std::string what =
-        fmt::format("the Kafka brokers at {} have answered nothing for {} s",
-                    signs.brokers, Seconds(signs.brokers_unreachable_for));
+    const std::string what = fmt::format(
+        "the {} at {} have answered nothing for {} s", signs.sink.servers,
+        signs.brokers, Seconds(signs.brokers_unreachable_for));
     return Outage(Part::kSink,
                   what +
                       ", although they are connected: are they frozen or "
@@ -232,12 +232,13 @@ Found OfNoBroker(const RelaySigns& signs) {
                   what);
   }
   const std::string what =
-      fmt::format("no Kafka broker is reachable at {}", signs.brokers);
+      fmt::format("no {} is reachable at {}", signs.sink.server, signs.brokers);
   return Outage(
       Part::kSink,
       fmt::format("{}: {}", what,
                   signs.broker_trouble.empty()
-                      ? "is kafka.brokers right, and are the brokers up?"
+                      ? fmt::format("is {} right, and are the servers up?",
+                                    signs.sink.address_key)
                       : signs.broker_trouble),
       what);
 }
@@ -298,19 +299,16 @@ Found OfTopic(const RelaySigns& signs) {
     return std::nullopt;
   }
   const std::string what = fmt::format(
-      "the brokers have not reported topic {}, and records for it have waited "
+      "the brokers have not reported {} {}, and records for it have waited "
       "for {} s",
-      signs.unknown_topic, Seconds(signs.unacknowledged_for));
+      signs.sink.place, signs.unknown_topic, Seconds(signs.unacknowledged_for));
   return Outage(
       Part::kSink,
-      fmt::format(
-          "{0}: {3}create the topic (kafka-topics.sh "
-          "--bootstrap-server {1} --create --topic {2}), or "
-          "let the brokers do it "
-          "(auto.create.topics.enable); are the brokers at "
-          "{1} reachable?",
-          what, signs.brokers, signs.unknown_topic,
-          signs.topic_refusal.empty() ? "" : signs.topic_refusal + "; "),
+      fmt::format("{}: {}{}; are the {} at {} reachable?", what,
+                  signs.topic_refusal.empty() ? "" : signs.topic_refusal + "; ",
+                  fmt::format(fmt::runtime(signs.sink.how_to_make),
+                              signs.brokers, signs.unknown_topic),
+                  signs.sink.servers, signs.brokers),
       what);
 }
 
@@ -319,19 +317,20 @@ Found OfRecord(const RelaySigns& signs) {
     return std::nullopt;
   }
   const std::string what = fmt::format(
-      "Kafka has not acknowledged the oldest record for {} s ({} in flight)",
-      Seconds(signs.unacknowledged_for), signs.in_flight_records);
+      "{} has not acknowledged the oldest record for {} s ({} in flight)",
+      signs.sink.name, Seconds(signs.unacknowledged_for),
+      signs.in_flight_records);
   return Outage(
       Part::kSink,
       fmt::format(
-          "{}; {}are the brokers at {} reachable{}, and is min.insync.replicas "
-          "met?",
-          what, signs.broker_trouble.empty() ? "" : signs.broker_trouble + "; ",
-          signs.brokers,
+          "{}; {}are the {} at {} reachable{}, and {}?", what,
+          signs.broker_trouble.empty() ? "" : signs.broker_trouble + "; ",
+          signs.sink.servers, signs.brokers,
           signs.in_transactions
               ? ", also the leaders of __transaction_state, which coordinate "
                 "transactions"
-              : ""),
+              : "",
+          signs.sink.durable),
       what);
 }
 
@@ -339,8 +338,8 @@ Found OfRecord(const RelaySigns& signs) {
 std::string Awaited(const RelaySigns& signs) {
   if (!signs.snapshot_progress.empty()) return signs.snapshot_progress;
   if (signs.is_streaming) {
-    return fmt::format("waiting for a Kafka broker at {}{}{}", signs.brokers,
-                       signs.broker_trouble.empty() ? "" : ": ",
+    return fmt::format("waiting for a {} at {}{}{}", signs.sink.server,
+                       signs.brokers, signs.broker_trouble.empty() ? "" : ": ",
                        signs.broker_trouble);
   }
   if (!signs.slot_creation.empty()) return signs.slot_creation;

@@ -13,6 +13,7 @@
 #include "checkpoint/pause_record.h"
 #include "delivery/blocked_event.h"
 #include "delivery/gap.h"
+#include "delivery/sink_kind.h"
 #include "health/parking_report.h"
 #include "health/wal_budget.h"
 
@@ -20,6 +21,7 @@ namespace walpost {
 
 struct RelaySigns {
   std::string slot;
+  SinkWords sink = WordsOf(SinkKind::kKafka);
   std::string brokers;
 
   bool draining = false;

@@ -27,8 +27,8 @@ struct Record {
   std::span<const RecordHeader> headers;
   WallTime timestamp;
 
-  // Of the event, for sinks that name a record by them: its id and type, and
-  // its place in the WAL (nullopt: a polled row, or a record that is sent on
+  // The id and the type of the event, and its place in the WAL, for sinks that
+  // name a record by them (nullopt: a polled row, or a record that is sent on
   // purpose in addition to one that had the place).
   Value id = {};
   Value type = {};

@@ -66,6 +66,36 @@ TEST(LoaderErrorsTest, AListOfBrokersIsAListOrHasCommas) {
   });
 }
 
+TEST(LoaderErrorsTest, WhatOnlyKafkaHasIsRefusedByName) {
+  ExpectRefusals({
+      {"sink: pulsar", "w.yaml:1: sink: ",
+       "'pulsar' is not one of kafka, nats, rabbitmq, redis"},
+      {"sink: nats\nkafka: {brokers: a:1}", "w.yaml:2: kafka: ",
+       "is for sink: kafka, and the sink is nats: remove it, or set sink: "
+       "kafka"},
+      {"sink: nats\ndelivery: {guarantee: exactly_once}",
+       "w.yaml:2: delivery: ",
+       "needs transactions, which NATS does not have: set guarantee: "
+       "at_least_once"},
+      {"sink: redis\ncheckpoint: {store: kafka}", "w.yaml:2: checkpoint: ",
+       "the sink is Redis: set store: postgres, or file"},
+      {"sink: rabbitmq\nparking: {isolate_after: 1m}",
+       "w.yaml:2: parking: ", "the sink is RabbitMQ: remove it"},
+      {"sink: rabbitmq\nroute: {create_topics: {}}",
+       "w.yaml:2: route: ", "remove it; rabbitmq.create makes what is missing"},
+      {"sink: redis\noutbox: {tables: [{name: a, create_topics: {}}]}",
+       "w.yaml:2: outbox: ", "create_topics is for topics of Kafka"},
+      {"sink: redis\noutbox: {messages: {prefix: a, create_topics: {}}}",
+       "w.yaml:2: outbox: ", "create_topics is for topics of Kafka"},
+      {"sink: redis\ndead_letter: {create_topics: {}}",
+       "w.yaml:2: dead_letter: ", "create_topics is for topics of Kafka"},
+      {"sink: nats\nroute: {partition: p}",
+       "w.yaml:2: route: ", "partition: NATS has no partitions"},
+      {"sink: nats\noutbox: {tables: [{name: a, partition: p}]}",
+       "w.yaml:2: outbox: ", "partition: NATS has no partitions"},
+  });
+}
+
 TEST(LoaderErrorsTest, RecordsAsDebeziumMakesThemTakeNoConstants) {
   ExpectRefusals({
       {"records: {profile: debezium, logical_name: s}\n"

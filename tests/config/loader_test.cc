@@ -273,6 +273,8 @@ const Row kRows[] = {
      [](const Config& c) {
        return std::to_string(static_cast<int>(c.source));
      }},
+    {"sink", "0", "{sink: nats}", "1",
+     [](const Config& c) { return std::to_string(static_cast<int>(c.sink)); }},
     {"polling.strategy", "0", "{polling: {strategy: cursor}}", "2",
      [](const Config& c) {
        return std::to_string(static_cast<int>(c.polling.strategy));

@@ -73,6 +73,7 @@ route:
   position_header: true
 value:
   format: raw
+sink: kafka
 kafka:
   brokers: ""
   token_command:

@@ -1,6 +1,6 @@
 # planted_bug(NAME SOURCE file NEEDLE text REPLACEMENT text FINDS expression
 #             [KIND plain|restored|uncovered|dead_letters|parking|isolation|
-#                   letters|transactions|late_table|paused|backfill [FROM history]])
+#                   letters|transactions|late_table|paused|singly|backfill [FROM history]])
 #
 # An executable of the simulation with one bug: NEEDLE, which must stand once
 # in src/SOURCE, replaced. A .cc is linked instead of the library's member; a
@@ -49,6 +49,31 @@ endfunction()
 
 # What a lost event looks like: behind it something is written or confirmed.
 set(LOST "P3: .* was never there|P2: .* too early|P1: ")
+
+# ---- P3: brokers that take records one by one.
+
+planted_bug(does_not_wait_for_the_key
+  SOURCE delivery/key_order.cc
+  NEEDLE [[if (is_first) return true;]]
+  REPLACEMENT [[if (is_first || found->second.size() > 3) return true;]]
+  FINDS "P3: "
+  KIND singly)
+
+planted_bug(sends_the_last_of_the_key_first
+  SOURCE delivery/key_order.cc
+  NEEDLE [[const Sequence next = found->second.front();
+  found->second.pop_front();]]
+  REPLACEMENT [[const Sequence next = found->second.back();
+  found->second.pop_back();]]
+  FINDS "P3: "
+  KIND singly)
+
+planted_bug(forgets_who_waits_for_the_key
+  SOURCE delivery/key_order.cc
+  NEEDLE [[found->second.push_back(sequence);]]
+  REPLACEMENT [[if (found->second.size() < 4) found->second.push_back(sequence);]]
+  FINDS "P1: |hang"
+  KIND singly)
 
 # ---- P2: too early, back, by another's leave.
 

@@ -231,16 +231,17 @@ void Checker::OnDiscarded(uint64_t id) {
 }
 
 size_t Checker::LogOf(const SimulatedEvent& event) const {
-  return options_.has_parking ? static_cast<size_t>(event.key)
-                              : PartitionOf(event.key);
+  return options_.order_is_of_keys ? static_cast<size_t>(event.key)
+                                   : PartitionOf(event.key);
 }
 
 uint64_t Checker::NumberIn(const SimulatedEvent& event) const {
-  return options_.has_parking ? event.number_in_key : event.number_in_partition;
+  return options_.order_is_of_keys ? event.number_in_key
+                                   : event.number_in_partition;
 }
 
 uint64_t Checker::LengthOf(size_t log) const {
-  if (options_.has_parking) return server_.events_of(log);
+  if (options_.order_is_of_keys) return server_.events_of(log);
   return log < kPartitions ? server_.events_in(log) : 0;
 }
 

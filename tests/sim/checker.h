@@ -54,8 +54,10 @@ class Checker {
     bool has_dead_letters = false;
     // Every event is committed once.
     bool is_exactly_once = false;
-    // They are parked instead: the order is that of keys.
+    // They are parked instead.
     bool has_parking = false;
+    // The order is that of keys, not of partitions.
+    bool order_is_of_keys = false;
     // They have dead letters in that table, and come in any order.
     bool has_stored_letters = false;
   };

@@ -64,6 +64,7 @@ bool SimulatedBrokers::RejectBatch(Channel& channel) {
 }
 
 void SimulatedBrokers::Write(Channel& channel) {
+  if (channel.takes_singly) return WriteSingly(channel);
   if (RejectBatch(channel)) return;
   const Request request = channel.requests.front();
   channel.requests.pop_front();
@@ -80,6 +81,30 @@ void SimulatedBrokers::Write(Channel& channel) {
     channel.coordinator->Write(
         {channel.relay, channel.producer, channel.partition, request.event,
          request.is_dead_letter, channel.is_abandoned, request.is_released});
+  } else {
+    checker_.OnWritten(channel.relay, channel.producer, channel.partition,
+                       request.event, channel.is_abandoned);
+    checker_.OnPlace(request.event, request.is_dead_letter,
+                     request.is_released);
+  }
+  if (!channel.is_abandoned) channel.answers.emplace_back(request, answer);
+}
+
+void SimulatedBrokers::WriteSingly(Channel& channel) {
+  const auto taken =
+      channel.requests.begin() +
+      static_cast<ptrdiff_t>(world_.random.Below(channel.requests.size()));
+  const Request request = *taken;
+  channel.requests.erase(taken);
+  Channel::Answer answer = Channel::Answer::kWritten;
+  const SimulatedEvent* event = checker_.server().WithId(request.event);
+  if (has_limit_ && IsTooLarge(request.event) && !request.is_dead_letter) {
+    answer = Channel::Answer::kTooLarge;
+  } else if (event != nullptr && event->number == refused_) {
+    answer = Channel::Answer::kRefused;
+  } else if (world_.random.OneIn(60)) {
+    world_.Note(channel.relay, "event {} is not taken", request.event);
+    answer = Channel::Answer::kNotWritten;
   } else {
     checker_.OnWritten(channel.relay, channel.producer, channel.partition,
                        request.event, channel.is_abandoned);

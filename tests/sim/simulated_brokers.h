@@ -35,6 +35,9 @@ struct Channel {
   SimulatedCoordinator* coordinator = nullptr;  // of its transactions
   std::deque<Request> requests;
   std::deque<std::pair<Request, Answer>> answers;
+  // Each request by itself: others are written, in any order, although one is
+  // not.
+  bool takes_singly = false;
   bool is_refused = false;    // nothing more is written
   bool is_abandoned = false;  // nobody waits for answers
 };
@@ -44,6 +47,8 @@ class SimulatedBrokers {
   struct Options {
     // Requests of a producer that was given up can still arrive.
     bool late_arrivals = true;
+    // They acknowledge records one by one, as a queue does.
+    bool take_singly = false;
   };
 
   // What a sender of stored events keeps at the brokers.
@@ -63,6 +68,7 @@ class SimulatedBrokers {
     }
   }
 
+  bool take_singly() const { return options_.take_singly; }
   SimulatedCoordinator& coordinator() { return coordinator_; }
   // `name`: kToTopics + i is that of kTopics[i].
   StoredSender& stored_sender(size_t name) { return stored_senders_[name]; }
@@ -98,6 +104,7 @@ class SimulatedBrokers {
   SimulatedCoordinator NewCoordinator();
   bool RejectBatch(Channel& channel);
   void Write(Channel& channel);
+  void WriteSingly(Channel& channel);
   void Prune();
 
   World& world_;

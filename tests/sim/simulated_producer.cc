@@ -21,6 +21,7 @@ SimulatedProducer::SimulatedProducer(World& world, SimulatedBrokers& brokers,
       one_at_a_time_(one_at_a_time && !is_transactional_) {
   for (size_t i = 0; i < kPartitions; ++i) {
     partitions_[i].channel = brokers.Open(relay, number, i);
+    partitions_[i].channel->takes_singly = brokers.take_singly();
     if (is_transactional_) {
       partitions_[i].channel->coordinator = &brokers.coordinator();
     }
@@ -51,7 +52,16 @@ absl::Status SimulatedProducer::Produce(const Record& record,
       world_.random.OneIn(2)) {
     return absl::UnavailableError("the topic is missing");
   }
-  partitions_[partition].queue.push_back({sequence, event, is_dead_letter});
+  const Request request{sequence, event, is_dead_letter};
+  // The order of a dead letter is that of its key, too.
+  const KeyOrder::Lane lane = KeyOrder::LaneOf("topic", record.key);
+  if (brokers_.take_singly()) lanes_[sequence] = lane;
+  if (brokers_.take_singly() && !order_.Add(lane, sequence)) {
+    world_.Note(relay_, "keeps a record behind another of its key");
+    waiting_[sequence] = {partition, request};
+  } else {
+    partitions_[partition].queue.push_back(request);
+  }
   world_.Note(relay_, "hands over event {} for partition {}", event, partition);
   if (is_dead_letter) world_.Note(relay_, "event {} is dead", event);
   checker_.OnHandedOver(relay_, event);
@@ -135,15 +145,16 @@ void SimulatedProducer::ReportFrom(Channel& channel, RecordReports& reports) {
     case Channel::Answer::kWritten:
       world_.Note(relay_, "event {} is acknowledged", request.event);
       if (!is_transactional_) checker_.OnAcknowledged(relay_, request.event);
+      SendNext(request.sequence);
       return reports.OnAcknowledged(request.sequence, WallTime());
     case Channel::Answer::kRefused:
       world_.Note(relay_, "event {} is refused", request.event);
-      Reject(channel);
+      Reject(channel, request.sequence);
       return reports.OnNotDelivered(request.sequence,
                                     absl::InvalidArgumentError("refused"));
     case Channel::Answer::kTooLarge:
       world_.Note(relay_, "event {} is too large", request.event);
-      Reject(channel);
+      Reject(channel, request.sequence);
       return reports.OnNotDelivered(
           request.sequence, Undeliverable(kReasonRecordTooLarge, "too large"));
     case Channel::Answer::kNotWritten:
@@ -153,23 +164,37 @@ void SimulatedProducer::ReportFrom(Channel& channel, RecordReports& reports) {
   }
 }
 
+void SimulatedProducer::SendNext(Sequence acknowledged) {
+  const auto lane = lanes_.find(acknowledged);
+  if (lane == lanes_.end()) return;
+  const std::optional<Sequence> next = order_.Next(lane->second);
+  lanes_.erase(lane);
+  if (!next) return;
+  const auto waiting = waiting_.find(*next);
+  partitions_[waiting->second.partition].queue.push_back(
+      waiting->second.request);
+  waiting_.erase(waiting);
+}
+
 // Until the record is withdrawn, its transaction takes nothing more.
-void SimulatedProducer::Reject(Channel& channel) {
+void SimulatedProducer::Reject(Channel& channel, Sequence sequence) {
   if (is_transactional_) {
     is_open_ = false;
   } else if (one_at_a_time_) {
     channel.is_refused = false;
+    SendNext(sequence);
   } else {
     has_failed_ = true;
   }
 }
 
 bool SimulatedProducer::HasRecords() const {
-  return std::ranges::any_of(partitions_, [](const Partition& partition) {
-    const Channel& channel = *partition.channel;
-    return !partition.queue.empty() || !channel.requests.empty() ||
-           !channel.answers.empty();
-  });
+  return !waiting_.empty() ||
+         std::ranges::any_of(partitions_, [](const Partition& partition) {
+           const Channel& channel = *partition.channel;
+           return !partition.queue.empty() || !channel.requests.empty() ||
+                  !channel.answers.empty();
+         });
 }
 
 void SimulatedProducer::Fail(RecordReports& reports) {
@@ -200,11 +225,16 @@ void SimulatedProducer::Purge(RecordReports& reports) {
     partition.queue.clear();
     channel.is_abandoned = true;
   }
+  for (const auto& [sequence, waiting] : waiting_) {
+    reports.OnNotDelivered(sequence, purged);
+  }
+  waiting_.clear();
+  order_.Clear();
   has_failed_ = true;
 }
 
 bool SimulatedProducer::IsIdle() const {
-  if (commit_ != nullptr) return false;
+  if (commit_ != nullptr || !waiting_.empty()) return false;
   for (const Partition& partition : partitions_) {
     const Channel& channel = *partition.channel;
     if (channel.is_abandoned) continue;

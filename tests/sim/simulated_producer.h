@@ -1,5 +1,6 @@
 // SimulatedProducer: idempotent and gapless, and fails like librdkafka. If its
 // records go one at a time, it is not gapless, and goes on after a rejection.
+// To brokers that take records singly it sends one of a key at a time.
 //
 //   Produce ──▶ queue ──Send──▶ channel ──▶ brokers
 //                                  └── answers ──Report──▶ RecordReports
@@ -7,8 +8,10 @@
 
 #include <array>
 #include <deque>
+#include <map>
 #include <memory>
 
+#include "delivery/key_order.h"
 #include "delivery/record_sink.h"
 #include "sim/checker.h"
 #include "sim/simulated_brokers.h"
@@ -57,14 +60,21 @@ class SimulatedProducer final : public RecordSink, public Committer {
  private:
   static constexpr size_t kMaxOnTheWay = 5;  // max.in.flight, per partition
 
+  // A record that waits for the one before it of its key.
+  struct Waiting {
+    size_t partition;
+    Request request;
+  };
+
   struct Partition {
     std::deque<Request> queue;
     std::shared_ptr<Channel> channel;  // shared with the brokers
   };
 
   void EndCommit(const absl::Status& status);
+  void SendNext(Sequence acknowledged);
   void ReportFrom(Channel& channel, RecordReports& reports);
-  void Reject(Channel& channel);
+  void Reject(Channel& channel, Sequence sequence);
   bool HasRecords() const;
 
   World& world_;
@@ -79,6 +89,9 @@ class SimulatedProducer final : public RecordSink, public Committer {
   std::shared_ptr<SimulatedCoordinator::Commit> commit_;  // on its way
   Done done_;
   std::array<Partition, kPartitions> partitions_;
+  KeyOrder order_;
+  std::map<Sequence, KeyOrder::Lane> lanes_;  // of records without a report
+  std::map<Sequence, Waiting> waiting_;
   bool has_failed_ = false;
 };
 

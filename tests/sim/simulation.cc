@@ -31,11 +31,15 @@ Simulation::Kind Simulation::Draw(Random& random, Trouble trouble) {
                     trouble != Trouble::kLateTable && random.OneIn(2);
   kind.awaits_standby = random.OneIn(2);
   kind.slot_may_go_back = random.OneIn(2);
-  kind.has_transactions = trouble == Trouble::kTransactions || random.OneIn(3);
+  kind.takes_singly = trouble == Trouble::kSingly;
+  kind.has_transactions =
+      !kind.takes_singly &&
+      (trouble == Trouble::kTransactions || random.OneIn(3));
   kind.has_store = kind.has_transactions || random.OneIn(2);
   kind.trouble = trouble;
-  const bool is_stopped =
-      trouble == Trouble::kUndeliverable || trouble == Trouble::kRefused;
+  const bool is_stopped = trouble == Trouble::kUndeliverable ||
+                          trouble == Trouble::kRefused ||
+                          (kind.takes_singly && random.OneIn(4));
   if (is_stopped) kind.bad_event = random.Between(5, 150);
   return kind;
 }
@@ -58,9 +62,11 @@ Checker::Options Simulation::CheckerOptions(const Kind& kind) {
       kind.restores || kind.flaps || kind.trouble == Trouble::kLateTable;
   options.bad_event = kind.bad_event;
   options.has_parking = HasParking(kind.trouble);
+  options.order_is_of_keys = options.has_parking || kind.takes_singly;
   options.has_stored_letters = kind.trouble == Trouble::kLetters;
-  options.has_dead_letters =
-      options.has_parking || kind.trouble == Trouble::kDeadLetters;
+  options.has_dead_letters = options.has_parking ||
+                             kind.trouble == Trouble::kDeadLetters ||
+                             kind.trouble == Trouble::kSingly;
   options.bad_event_is_undeliverable = kind.trouble == Trouble::kUndeliverable;
   return options;
 }
@@ -73,15 +79,18 @@ Simulation::Simulation(uint64_t seed, Trouble trouble)
                          trouble == Trouble::kLateTable}),
       checker_(world_, postgres_, CheckerOptions(kind_)),
       server_(world_, postgres_, checker_),
-      brokers_(world_, {kind_.late_arrivals}, checker_),
+      brokers_(world_, {kind_.late_arrivals, kind_.takes_singly}, checker_),
       pruner_(world_, postgres_, checker_),
       parked_(world_, checker_) {
   if (trouble == Trouble::kUndeliverable) postgres_.Poison(kind_.bad_event);
-  if (trouble == Trouble::kRefused) brokers_.Refuse(kind_.bad_event);
+  if (trouble == Trouble::kRefused || kind_.takes_singly) {
+    brokers_.Refuse(kind_.bad_event);
+  }
   parked_.is_used = HasParking(trouble);
   parked_.has_topics = trouble == Trouble::kIsolation;
   parked_.has_letters = trouble == Trouble::kLetters;
-  if (trouble == Trouble::kDeadLetters || parked_.is_used) {
+  if (trouble == Trouble::kDeadLetters || trouble == Trouble::kSingly ||
+      parked_.is_used) {
     postgres_.HaveIllegalTopics();
     brokers_.HaveLimit();
   }

@@ -36,6 +36,7 @@ enum class Trouble {
   kTransactions,   // the brokers' transactions; any other kind may have them
   kLateTable,      // some configurations have a table that others have not
   kPaused,         // an operator pauses and resumes, again and again
+  kSingly,         // brokers that take, and reject, records one by one
 };
 
 class Simulation {
@@ -64,6 +65,7 @@ class Simulation {
     bool slot_may_go_back = false;
     bool has_store = false;  // of checkpoints
     bool has_transactions = false;
+    bool takes_singly = false;
     Trouble trouble = Trouble::kNone;
     uint64_t bad_event = UINT64_MAX;
   };

@@ -160,6 +160,15 @@ TEST_F(SimulationTest, P5ATransactionHasEachEventOnce) {
   }
 }
 
+TEST_F(SimulationTest, P3BrokersThatTakeRecordsSinglyGetEachKeyInOrder) {
+  RunHistories(3, Trouble::kSingly);
+  if (steps_ < 1'000'000) return;
+  for (const char* what : {"event {} is not taken", "event {} is refused",
+                           "keeps a record behind another of its key"}) {
+    EXPECT_GT(tally_[what], 0u) << what;
+  }
+}
+
 TEST_F(SimulationTest, P9RowsOfATableThatComesLaterAreNotPassedOverUnsaid) {
   RunHistories(2, Trouble::kLateTable);
   if (steps_ < 1'000'000) return;

@@ -190,7 +190,7 @@ asio::awaitable<void> InitialSnapshot::PublishRows() {
     done_at_stoppage_ = publisher_->backfill().done();
   }
   if (flow_.Next() == SnapshotFlow::Do::kAwaitSink) {
-    LogWarn("replacing the Kafka producer: {}",
+    LogWarn("replacing the {} producer: {}", WordsOf(config_.sink).name,
             std::string(counts.status().message()));
   }
 }

@@ -393,7 +393,7 @@ void Relay::LogAction(const Action& action) {
   if (replaces) {
     is_repeating_ = !is_news;
     Log(is_planned ? LogLevel::kInfo : level, {{"reason_code", code}},
-        "replacing the Kafka producer: {}", reason);
+        "replacing the {} producer: {}", WordsOf(config_.sink).name, reason);
     return;
   }
   if (is_poison) {

@@ -3,6 +3,7 @@
 
 #include "app/live/relay.h"
 #include "app/process/records_by_table.h"
+#include "app/sink/sinks.h"
 #include "base/sqlstate.h"
 
 namespace walpost {
@@ -17,7 +18,8 @@ RelaySigns Relay::Signs() const {
   };
   RelaySigns signs;
   signs.slot = config_.postgres.slot;
-  signs.brokers = config_.kafka.brokers;
+  signs.sink = WordsOf(config_.sink);
+  signs.brokers = SinkAddress(config_);
   signs.draining = session_.shutdown_deadline().has_value();
   signs.confirmed = progress_.confirmed();
   signs.stoppage = sender_.known_stoppage();

@@ -173,7 +173,7 @@ void PollingRelay::MakeWayFor(OutboxOptions outbox) {
 // arrive.
 asio::awaitable<void> PollingRelay::GiveUpSink() {
   const bool is_purge = polling_sender_.purge_wanted();
-  LogWarn("replacing the Kafka producer: {}",
+  LogWarn("replacing the {} producer: {}", WordsOf(config_.sink).name,
           std::string(polling_sender_.failure()->message()));
   MonotonicTime deadline = Clock::now();
   // Well within the rest of a lease that is called back.

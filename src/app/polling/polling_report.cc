@@ -4,6 +4,7 @@
 
 #include "app/polling/polling_relay.h"
 #include "app/process/records_by_table.h"
+#include "app/sink/sinks.h"
 
 namespace walpost {
 
@@ -16,7 +17,8 @@ RelaySigns PollingRelay::Signs() const {
     return std::chrono::duration_cast<milliseconds>(now - then);
   };
   RelaySigns signs;
-  signs.brokers = config_.kafka.brokers;
+  signs.sink = WordsOf(config_.sink);
+  signs.brokers = SinkAddress(config_);
   signs.draining = shutdown_deadline_.has_value();
   signs.in_flight_records = polling_sender_.in_flight_records();
   signs.is_streaming = true;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 
+#include "app/sink/sinks.h"
 #include "app/sink/topic_reader_options.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -29,6 +30,7 @@ class TopicsOfTables {
       : config_(config), conninfo_(conninfo) {}
 
   absl::Status Connect() {
+    WALPOST_RETURN_IF_ERROR(RequireReadableSink(config_, "this"));
     WALPOST_ASSIGN_OR_RETURN(rows_, TableReader::Connect(conninfo_));
     WALPOST_ASSIGN_OR_RETURN(
         topics_, TopicReader::Connect(TopicReaderOptionsOf(config_)));

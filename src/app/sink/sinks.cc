@@ -1,55 +1,76 @@
 #include "app/sink/sinks.h"
 
-#include <chrono>
 #include <utility>
 
-#include "app/sink/checked_topics.h"
-#include "kafka/checkpoint/read_topic_record.h"
-#include "kafka/checks/cluster_check.h"
-#include "kafka/producer/kafka_sinks.h"
+#include "app/sink/broker.h"
+#include "fmt/format.h"
 
 namespace walpost {
+namespace {
 
 namespace asio = boost::asio;
 
+// The one place that chooses.
+std::unique_ptr<Broker> BrokerOf(const Config& config) {
+  switch (config.sink) {
+    default:
+    case SinkKind::kKafka:
+      return MakeKafkaBroker(config);
+  }
+}
+
+}  // namespace
+
+std::string SinkAddress(const Config& config) {
+  return BrokerOf(config)->address();
+}
+
 absl::Status RequireSink(const Config& config) {
-  if (!config.kafka.brokers.empty()) return absl::OkStatus();
+  if (!SinkAddress(config).empty()) return absl::OkStatus();
+  const SinkWords words = WordsOf(config.sink);
   return absl::InvalidArgumentError(
-      "kafka.brokers is missing: how to reach Kafka, as in 127.0.0.1:9092");
+      fmt::format("{} is missing: how to reach {}, as in {}", words.address_key,
+                  words.name, words.example));
+}
+
+absl::Status RequireReadableSink(const Config& config, std::string_view verb) {
+  const std::string_view why = BrokerOf(config)->why_unread();
+  if (why.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "{} reads back what was sent, and with sink: {} it cannot: {}", verb,
+      NameIn(kSinkKinds, config.sink), why));
 }
 
 absl::Status CheckSinkOptions(const Config& config) {
-  return CheckKafkaOptions(config.kafka);
+  return BrokerOf(config)->CheckOptions();
 }
 
 SinkFactory MakeSinks(asio::any_io_executor executor, const Config& config) {
-  return KafkaSinks(std::move(executor), config.kafka);
+  return BrokerOf(config)->Sinks(std::move(executor));
 }
 
 std::unique_ptr<SinkKnowledge> MakeSinkKnowledge(asio::any_io_executor executor,
                                                  const Config& config) {
-  return MakeKafkaKnowledge(std::move(executor), config.kafka);
+  return BrokerOf(config)->Knowledge(std::move(executor));
 }
 
 RecordReader MakeRecordReader(const Config& config) {
-  return
-      [kafka = config.kafka](const TopicRecord& record, std::stop_token stop) {
-        return ReadTopicRecord(kafka, record, std::move(stop));
-      };
+  return BrokerOf(config)->Reader();
 }
 
 absl::StatusOr<SinkFindings> CheckSink(
     const Config& config, const std::vector<Route>& routes,
     const std::optional<TransactionalIds>& transactional_ids) {
-  const CheckpointOptions& checkpoint = config.checkpoint;
-  return CheckCluster(config.kafka, CheckedTopics(config, routes),
-                      checkpoint.is_in_kafka() ? checkpoint.topic : "",
-                      transactional_ids, std::chrono::seconds(5));
+  return BrokerOf(config)->Check(routes, transactional_ids);
+}
+
+absl::StatusOr<std::string> FindClusterId(const Config& config) {
+  return BrokerOf(config)->ClusterId();
 }
 
 absl::StatusOr<std::map<std::string, std::string>> FindTopicIds(
     const Config& config, const std::set<std::string>& topics) {
-  return FindTopicIds(config.kafka, topics, std::chrono::seconds(10));
+  return BrokerOf(config)->TopicIds(topics);
 }
 
 }  // namespace walpost

@@ -10,6 +10,7 @@
 #include <set>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,8 +25,15 @@
 
 namespace walpost {
 
+// The servers of the sink, as people read them; empty: none are configured.
+std::string SinkAddress(const Config& config);
+
 // kInvalidArgument: how to reach the brokers is missing; names the key.
 absl::Status RequireSink(const Config& config);
+
+// For verbs that read back what was sent. kInvalidArgument: these brokers do
+// not give it back; says what to use in place of the verb.
+absl::Status RequireReadableSink(const Config& config, std::string_view verb);
 
 // The error of a SinkFactory, if the configuration of the sink is wrong.
 absl::Status CheckSinkOptions(const Config& config);
@@ -55,6 +63,10 @@ RecordReader MakeRecordReader(const Config& config);
 absl::StatusOr<SinkFindings> CheckSink(
     const Config& config, const std::vector<Route>& routes,
     const std::optional<TransactionalIds>& transactional_ids);
+
+// The id of the brokers' cluster; kUnnamedCluster: it has none. Blocks for up
+// to 10 s. kUnavailable: no answer.
+absl::StatusOr<std::string> FindClusterId(const Config& config);
 
 // topic -> id, of those of `topics` that exist and have one. Blocks for up to
 // 10 s. kUnavailable: no answer.

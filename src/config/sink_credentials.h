@@ -1,0 +1,20 @@
+// The credentials of the sinks beside Kafka, by their keys: what a reload takes
+// up while walpost runs.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/reloadable_text.h"
+#include "config/config.h"
+
+namespace walpost {
+
+// Valid as long as `config`. Properties of Kafka are taken up one by one
+// (live_config.h).
+inline std::map<std::string, ReloadableText*> SinkCredentials(
+    Config& /*config*/) {
+  return {};
+}
+
+}  // namespace walpost
