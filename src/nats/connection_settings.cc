@@ -32,19 +32,21 @@ bool HasTlsScheme(const std::string& url) {
 absl::Status CheckServers(const NatsOptions& options) {
   const std::vector<std::string> urls = ServerUrls(options.servers);
   if (urls.empty()) {
-    return Invalid("servers", "how to reach NATS is missing, as in "
-                              "nats://127.0.0.1:4222");
+    return Invalid("servers",
+                   "how to reach NATS is missing, as in "
+                   "nats://127.0.0.1:4222");
   }
   for (const std::string& url : urls) {
-    const bool is_known =
-        absl::StartsWith(url, "nats://") || HasTlsScheme(url);
+    const bool is_known = absl::StartsWith(url, "nats://") || HasTlsScheme(url);
     if (!is_known) {
       return Invalid("servers", fmt::format("'{}' begins with neither nats:// "
-                                            "nor tls://", url));
+                                            "nor tls://",
+                                            url));
     }
     if (url.find('@') != std::string::npos) {
-      return Invalid("servers", "credentials belong in nats.user and "
-                                "nats.password, or nats.token");
+      return Invalid("servers",
+                     "credentials belong in nats.user and "
+                     "nats.password, or nats.token");
     }
   }
   return absl::OkStatus();
@@ -55,8 +57,9 @@ absl::Status CheckCredentials(const NatsOptions& options) {
                     static_cast<int>(!options.token.empty()) +
                     static_cast<int>(!options.credentials_file.empty());
   if (kinds > 1) {
-    return Invalid("user", "give one of nats.user, nats.token and "
-                           "nats.credentials_file");
+    return Invalid("user",
+                   "give one of nats.user, nats.token and "
+                   "nats.credentials_file");
   }
   if (options.user.empty() != options.password.empty()) {
     return Invalid("password", "nats.user and nats.password go together");
@@ -163,15 +166,15 @@ absl::StatusOr<NatsConnectionSettings> ConnectionSettings(
 }
 
 std::optional<size_t> HashCredentials(const NatsOptions& options) {
-  const absl::StatusOr<NatsConnectionSettings> now = ConnectionSettings(options);
+  const absl::StatusOr<NatsConnectionSettings> now =
+      ConnectionSettings(options);
   if (!now.ok()) return std::nullopt;
   std::string all;
   for (const std::string* text : {&now->user, &now->password, &now->token}) {
     all += *text + '\0';
   }
-  for (const std::string* path :
-       {&now->credentials_file, &now->ca_file, &now->certificate_file,
-        &now->key_file}) {
+  for (const std::string* path : {&now->credentials_file, &now->ca_file,
+                                  &now->certificate_file, &now->key_file}) {
     all += *path + '\0' + ContentOf(*path) + '\0';
   }
   return std::hash<std::string>()(all);

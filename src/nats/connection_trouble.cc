@@ -1,35 +1,31 @@
 #include "nats/connection_trouble.h"
 
-#include "absl/strings/match.h"
+#include "absl/strings/ascii.h"
 #include "fmt/format.h"
 
 namespace walpost {
-namespace {
-
-bool Has(std::string_view text, std::string_view part) {
-  return absl::StrContainsIgnoreCase({text.data(), text.size()},
-                                     {part.data(), part.size()});
-}
-
-}  // namespace
 
 ConnectionTrouble ConnectionTroubleOf(std::string_view text,
                                       std::string_view servers) {
-  if (Has(text, "authorization violation") || Has(text, "authentication") ||
-      Has(text, "not permitted") || Has(text, "revoked") ||
-      Has(text, "nkey") || Has(text, "credentials")) {
+  const std::string lower = absl::AsciiStrToLower({text.data(), text.size()});
+  const auto has = [&lower](const char* part) {
+    return lower.find(part) != std::string::npos;
+  };
+  if (has("authorization violation") || has("authentication") ||
+      has("not permitted") || has("revoked") || has("nkey") ||
+      has("credentials")) {
     return {fmt::format("NATS rejects the credentials: {}; check nats.user and "
                         "nats.password, nats.token or nats.credentials_file",
                         text),
             /*is_of_credentials=*/true};
   }
-  if (Has(text, "ssl") || Has(text, "tls") || Has(text, "certificate") ||
-      Has(text, "secure connection")) {
+  if (has("ssl") || has("tls") || has("certificate") ||
+      has("secure connection")) {
     return {fmt::format("TLS with the NATS servers fails: {}; check nats.tls.* "
                         "and whether nats.servers has the names of the "
                         "certificates",
                         text),
-            /*is_of_credentials=*/Has(text, "certificate")};
+            /*is_of_credentials=*/has("certificate")};
   }
   return {fmt::format("no NATS server of {} can be reached: {}; is "
                       "nats.servers right?",

@@ -62,8 +62,9 @@ constexpr Row kErrors[] = {
      {kOperator,
       "enable JetStream for the account of nats.user, or use another user"}},
     {10076 /* JetStream not enabled */,
-     {kOperator, "enable JetStream on the servers: jetstream {} in their "
-                 "configuration, or nats-server -js"}},
+     {kOperator,
+      "enable JetStream on the servers: jetstream {} in their "
+      "configuration, or nats-server -js"}},
 };
 
 }  // namespace
@@ -75,8 +76,8 @@ absl::Status StatusFromJetStream(const JetStreamError& error,
   for (const Row& row : kErrors) {
     if (row.err_code == error.err_code) rule = row.rule;
   }
-  std::string text = fmt::format("{}: {} ({})", attempted, error.description,
-                                 error.err_code);
+  std::string text =
+      fmt::format("{}: {} ({})", attempted, error.description, error.err_code);
   if (!rule.hint.empty()) text += fmt::format("; {}", rule.hint);
   const absl::Status status(rule.remedy, text);
   if (rule.reason_code.empty()) return status;

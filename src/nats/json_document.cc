@@ -43,7 +43,8 @@ std::vector<JsonValue> JsonValue::List(const char* name) const {
   std::vector<JsonValue> values;
   const JsonValue child = Child(name);
   if (!child.exists() || !child.value_->IsArray()) return values;
-  for (const auto& value : child.value_->GetArray()) values.emplace_back(&value);
+  for (const auto& value : child.value_->GetArray())
+    values.emplace_back(&value);
   return values;
 }
 

@@ -71,9 +71,10 @@ void KnownStreams::ObserveEnd(std::string_view name, uint64_t last,
 void KnownStreams::ObserveMissing(std::string_view name,
                                   std::string_view other) {
   if (!Knows(name)) return;
-  NoteReplaced(fmt::format("stream {}, which has acknowledged events, does not "
-                           "exist any more, and stream {} takes its place",
-                           name, other));
+  NoteReplaced(
+      fmt::format("stream {}, which has acknowledged events, does not "
+                  "exist any more, and stream {} takes its place",
+                  name, other));
 }
 
 void KnownStreams::OnAcknowledged(std::string_view name,

@@ -29,9 +29,7 @@ bool IsReserved(std::string_view name) {
          std::ranges::any_of(kOwn, is_name);
 }
 
-bool MayBeInName(char c) {
-  return c > ' ' && c < 0x7F && c != ':' && c != '%';
-}
+bool MayBeInName(char c) { return c > ' ' && c < 0x7F && c != ':' && c != '%'; }
 
 bool FitsInLine(std::string_view value) {
   if (value.empty()) return true;

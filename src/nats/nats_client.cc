@@ -37,8 +37,8 @@ struct Outgoing {
 
 // Of the client, its thread, and libnats's callbacks.
 struct NatsClient::Shared {
-  explicit Shared(NatsConnectionSettings settings)
-      : settings(std::move(settings)),
+  explicit Shared(NatsConnectionSettings of_options)
+      : settings(std::move(of_options)),
         event_fd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
   ~Shared() {
     if (event_fd >= 0) close(event_fd);
@@ -54,9 +54,8 @@ struct NatsClient::Shared {
   // Waits for messages. Empty: stopped, or the connection is closed.
   std::deque<Outgoing> TakeOutgoing() {
     std::unique_lock lock(mutex);
-    wake.wait(lock, [this] {
-      return !outgoing.empty() || is_stopped || is_closed;
-    });
+    wake.wait(lock,
+              [this] { return !outgoing.empty() || is_stopped || is_closed; });
     if (is_stopped || is_closed) return {};
     return std::exchange(outgoing, {});
   }
@@ -88,7 +87,8 @@ namespace {
 using Shared = NatsClient::Shared;
 
 // libnats calls back from its own threads, also after a connection was
-// destroyed. It gets a number, which finds nothing once the thread has ended.
+// destroyed. It gets a number, which finds nothing once the attempt to connect,
+// or the connection, has ended.
 class Listeners {
  public:
   static Listeners& Get() {
@@ -132,8 +132,8 @@ void OnMessage(natsConnection*, natsSubscription*, natsMsg* raw,
   const auto parsed = std::from_chars(token.data() + 1, end, event.number);
   if (parsed.ec != std::errc() || parsed.ptr != end) return;
   const bool nobody_listens = natsMsg_IsNoResponders(raw);
-  const std::string_view json(
-      natsMsg_GetData(raw), static_cast<size_t>(natsMsg_GetDataLength(raw)));
+  const std::string_view json(natsMsg_GetData(raw),
+                              static_cast<size_t>(natsMsg_GetDataLength(raw)));
   if (token.front() == kOfRecord) {
     event.answer = nobody_listens ? PublishAnswer::NoResponders()
                                   : PublishAnswer::Parse(json);
@@ -174,9 +174,9 @@ natsStatus Send(natsConnection* connection, const std::string& inbox,
   const std::string reply =
       fmt::format("{}.{}{}", inbox, outgoing.kind, outgoing.number);
   natsMsg* raw = nullptr;
-  natsStatus status = natsMsg_Create(
-      &raw, message.subject.c_str(), reply.c_str(), message.payload.data(),
-      static_cast<int>(message.payload.size()));
+  natsStatus status = natsMsg_Create(&raw, message.subject.c_str(),
+                                     reply.c_str(), message.payload.data(),
+                                     static_cast<int>(message.payload.size()));
   const NatsMessageHandle handle(raw);
   for (const auto& [name, value] : message.headers) {
     if (status != NATS_OK) return status;
@@ -200,8 +200,8 @@ NatsEvent UseConnection(Shared& shared, void* closure) {
     return {.kind = NatsEvent::Kind::kNotConnected,
             .text = std::string(made.status().message())};
   }
-  shared.Push({.kind = NatsEvent::Kind::kConnected,
-               .number = made->max_payload_bytes});
+  shared.Push(
+      {.kind = NatsEvent::Kind::kConnected, .number = made->max_payload_bytes});
   for (;;) {
     const std::deque<Outgoing> batch = shared.TakeOutgoing();
     if (batch.empty()) return {.kind = NatsEvent::Kind::kClosed};
@@ -217,15 +217,15 @@ NatsEvent UseConnection(Shared& shared, void* closure) {
 }
 
 void Run(const std::shared_ptr<Shared>& shared) {
-  void* const closure = Listeners::Get().Add(shared);
   while (!shared->is_stopped && !shared->is_closed) {
+    // Of one attempt: a connection that was given up says nothing any more.
+    void* const closure = Listeners::Get().Add(shared);
     NatsEvent ending = UseConnection(*shared, closure);
-    const bool may_try_again =
-        ending.kind == NatsEvent::Kind::kNotConnected;
+    Listeners::Get().Remove(closure);
+    const bool may_try_again = ending.kind == NatsEvent::Kind::kNotConnected;
     if (!shared->is_closed) shared->Push(std::move(ending));
     if (!may_try_again || !shared->Pause(kConnectAgainAfter)) break;
   }
-  Listeners::Get().Remove(closure);
   shared->has_ended = true;
 }
 

@@ -47,9 +47,9 @@ struct NatsEvent {
     kConnected,     // number: max_payload
     kNotConnected,  // text: why; it tries again
     kPublished,     // number: the record; answer
-    kAnswered,      // number: the question; text: JSON, or empty: nobody listens
-    kError,         // text: a message of the server; the connection goes on
-    kClosed,        // text: why
+    kAnswered,  // number: the question; text: JSON, or empty: nobody listens
+    kError,     // text: a message of the server; the connection goes on
+    kClosed,    // text: why
   };
   Kind kind;
   uint64_t number = 0;

@@ -21,6 +21,7 @@ using NatsConnectionHandle =
     std::unique_ptr<natsConnection, NatsDeleter<natsConnection_Destroy>>;
 using NatsSubscriptionHandle =
     std::unique_ptr<natsSubscription, NatsDeleter<natsSubscription_Destroy>>;
-using NatsMessageHandle = std::unique_ptr<natsMsg, NatsDeleter<natsMsg_Destroy>>;
+using NatsMessageHandle =
+    std::unique_ptr<natsMsg, NatsDeleter<natsMsg_Destroy>>;
 
 }  // namespace walpost

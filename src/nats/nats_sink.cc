@@ -33,7 +33,8 @@ constexpr uint64_t kOne = 1;
 
 NatsSink::NatsSink(asio::any_io_executor executor, const NatsOptions& options,
                    std::unique_ptr<NatsClient> client, RecordReports& reports,
-                   std::function<void()> on_drained, std::shared_ptr<KnownStreams> known)
+                   std::function<void()> on_drained,
+                   std::shared_ptr<KnownStreams> known)
     : options_(options),
       credentials_(HashCredentials(options)),
       client_(std::move(client)),
@@ -123,9 +124,8 @@ absl::Status NatsSink::Produce(const Record& record, Sequence sequence) {
   const StreamInfo& stream = **found;
   NatsMessage message = MessageOf(record, stream.name);
   WALPOST_RETURN_IF_ERROR(CheckSize(message, stream));
-  std::optional<NatsMessage> sending =
-      in_flight_.Add(record, stream.name, sequence, std::move(message),
-                     Clock::now());
+  std::optional<NatsMessage> sending = in_flight_.Add(
+      record, stream.name, sequence, std::move(message), Clock::now());
   if (sending) client_->Publish(*std::move(sending), sequence);
   return absl::OkStatus();
 }
@@ -191,11 +191,18 @@ void NatsSink::SendQuestions() {
 }
 
 void NatsSink::FailRecord(Sequence sequence, const absl::Status& error) {
-  if (!in_flight_.Take(sequence)) return;
-  reports_.OnNotDelivered(sequence, error);
-  const bool goes_on =
-      options_.one_at_a_time && absl::IsInvalidArgument(error);
+  const std::optional<InFlight::Taken> taken = in_flight_.Take(sequence);
+  if (!taken) return;
+  const bool goes_on = options_.one_at_a_time && absl::IsInvalidArgument(error);
   if (!goes_on && failed_.ok()) failed_ = error;
+  reports_.OnNotDelivered(sequence, error);
+  SendNext(taken->lane);
+}
+
+void NatsSink::SendNext(KeyOrder::Lane lane) {
+  if (!failed_.ok()) return;
+  auto next = in_flight_.Next(lane, Clock::now());
+  if (next) client_->Publish(std::move(next->second), next->first);
 }
 
 void NatsSink::Fail(const absl::Status& error) {

@@ -72,7 +72,8 @@ class NatsSink final : public Sink {
 
   NatsSink(boost::asio::any_io_executor executor, const NatsOptions& options,
            std::unique_ptr<NatsClient> client, RecordReports& reports,
-           std::function<void()> on_drained, std::shared_ptr<KnownStreams> known);
+           std::function<void()> on_drained,
+           std::shared_ptr<KnownStreams> known);
 
   absl::Status ListenForEvents();
   void WaitForEvents();
@@ -93,7 +94,10 @@ class NatsSink final : public Sink {
   absl::Status CheckCluster() const;
   absl::Status CheckSize(const NatsMessage& message,
                          const StreamInfo& stream) const;
-  // The record was not delivered: no further one is sent.
+  // The next record of a key, if there is one and it may be sent.
+  void SendNext(KeyOrder::Lane lane);
+  // The record was not delivered: no further one is sent, unless the sink goes
+  // on after it.
   void FailRecord(Sequence sequence, const absl::Status& error);
   void Fail(const absl::Status& error);
 

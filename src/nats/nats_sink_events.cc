@@ -19,10 +19,6 @@ namespace {
 constexpr size_t kEventsPerTurn = 4096;
 constexpr std::chrono::seconds kAnswerLimit{5};
 
-std::string Attempt(const std::string& subject) {
-  return fmt::format("publishing to {}", subject);
-}
-
 }  // namespace
 
 void NatsSink::WaitForEvents() {
@@ -85,8 +81,8 @@ void NatsSink::OnPublished(Sequence sequence, const PublishAnswer& answer,
       heard_at_ = Clock::now();
       return FailRecord(
           sequence,
-          StatusFromJetStream(
-              answer.error, fmt::format("publishing to stream {}", *stream)));
+          StatusFromJetStream(answer.error,
+                              fmt::format("publishing to stream {}", *stream)));
     case PublishAnswer::Kind::kNoResponders:
       return FailRecord(
           sequence, absl::UnavailableError(fmt::format(
@@ -112,9 +108,7 @@ void NatsSink::OnStored(Sequence sequence, const PublishAnswer& answer,
     ++acknowledged_elsewhere_;
   }
   reports_.OnAcknowledged(sequence, now);
-  if (!failed_.ok()) return;
-  auto next = in_flight_.Next(taken->lane, Clock::now());
-  if (next) client_->Publish(std::move(next->second), next->first);
+  SendNext(taken->lane);
 }
 
 void NatsSink::OnAnswered(uint64_t number, const std::string& json) {
@@ -180,10 +174,11 @@ void NatsSink::GiveUpLateAnswers(MonotonicTime now) {
   const std::optional<Sequence> late =
       in_flight_.SentBefore(now - options_.ack_timeout);
   if (late) {
-    FailRecord(*late, absl::UnavailableError(fmt::format(
-                          "stream {} has not acknowledged a message within {} "
-                          "(nats.ack_timeout); are most of its servers up?",
-                          *in_flight_.StreamOf(*late), options_.ack_timeout)));
+    FailRecord(*late,
+               absl::UnavailableError(fmt::format(
+                   "stream {} has not acknowledged a message within {} ms "
+                   "(nats.ack_timeout); are most of its servers up?",
+                   *in_flight_.StreamOf(*late), options_.ack_timeout.count())));
   }
   for (auto asked = asked_.begin(); asked != asked_.end();) {
     if (now - asked->second.at < kAnswerLimit) {

@@ -26,8 +26,8 @@ SinkFactory SinksWith(boost::asio::any_io_executor executor,
 
 class NatsTopicKnowledge final : public TopicKnowledge {
  public:
-  NatsTopicKnowledge(boost::asio::any_io_executor executor,
-                     NatsOptions options, std::shared_ptr<KnownStreams> whole)
+  NatsTopicKnowledge(boost::asio::any_io_executor executor, NatsOptions options,
+                     std::shared_ptr<KnownStreams> whole)
       : executor_(std::move(executor)),
         options_(std::move(options)),
         whole_(std::move(whole)) {}

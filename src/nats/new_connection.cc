@@ -108,7 +108,7 @@ absl::StatusOr<NewNatsConnection> ConnectToNats(
       StatusOf(natsConnection_Connect(&connection, options.get()),
                "connecting to NATS"));
   made.connection.reset(connection);
-  if (!natsConnection_HasHeaderSupport(connection)) {
+  if (natsConnection_HasHeaderSupport(connection) != NATS_OK) {
     return absl::UnavailableError(
         "the server is too old: headers need nats-server 2.2");
   }

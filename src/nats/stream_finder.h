@@ -43,8 +43,7 @@ struct StreamQuestion {
 class StreamFinder {
  public:
   // `known` outlives it.
-  StreamFinder(KnownStreams& known,
-               std::optional<NatsStreamCreation> creation)
+  StreamFinder(KnownStreams& known, std::optional<NatsStreamCreation> creation)
       : known_(known), creation_(std::move(creation)) {}
 
   // Valid until the next call of a function that is not const.
@@ -102,8 +101,8 @@ class StreamFinder {
   std::optional<NatsStreamCreation> creation_;
   std::map<std::string, StreamInfo, std::less<>> streams_;
   std::map<std::string, Subject, std::less<>> subjects_;  // without a stream
-  std::set<std::string, std::less<>> awaited_;  // known, not seen yet
-  std::set<std::string, std::less<>> gone_;     // known, and do not exist
+  std::set<std::string, std::less<>> awaited_;            // known, not seen yet
+  std::set<std::string, std::less<>> gone_;  // known, and do not exist
   std::vector<StreamQuestion> questions_;
   MonotonicTime asked_at_{};
   std::string asked_about_;  // the stream of the last regular question

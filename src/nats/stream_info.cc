@@ -24,10 +24,11 @@ bool StreamInfo::Takes(std::string_view subject) const {
 
 absl::Status StreamInfo::CheckUsable() const {
   if (!acknowledges) {
-    return absl::FailedPreconditionError(fmt::format(
-        "stream {} acknowledges nothing (no_ack), so no record would ever count "
-        "as delivered: nats stream edit {} --ack",
-        name, name));
+    return absl::FailedPreconditionError(
+        fmt::format("stream {} acknowledges nothing (no_ack), so no record "
+                    "would ever count "
+                    "as delivered: nats stream edit {} --ack",
+                    name, name));
   }
   if (is_sealed) {
     return absl::FailedPreconditionError(fmt::format(

@@ -18,7 +18,8 @@ std::string_view TakeToken(std::string_view& subject) {
 const char* FlawOf(std::string_view subject, bool may_have_wildcards) {
   if (subject.empty()) return "it is empty";
   if (subject.size() > kMaxSubjectBytes) return "it is too long";
-  if (subject.front() == '$') return "subjects that begin with $ are NATS's own";
+  if (subject.front() == '$')
+    return "subjects that begin with $ are NATS's own";
   if (subject.front() == '.' || subject.back() == '.' ||
       subject.find("..") != std::string_view::npos) {
     return "a token between two dots is empty";
@@ -41,10 +42,9 @@ const char* FlawOf(std::string_view subject, bool may_have_wildcards) {
 
 absl::Status StatusOf(std::string_view subject, const char* flaw) {
   if (flaw == nullptr) return absl::OkStatus();
-  return Undeliverable(
-      kReasonTopicIllegal,
-      fmt::format("'{}' is not a legal subject of NATS: {}",
-                  subject.substr(0, kMaxSubjectBytes), flaw));
+  return Undeliverable(kReasonTopicIllegal,
+                       fmt::format("'{}' is not a legal subject of NATS: {}",
+                                   subject.substr(0, kMaxSubjectBytes), flaw));
 }
 
 }  // namespace
