@@ -15,6 +15,7 @@
 #include "delivery/transaction_options.h"
 #include "kafka/client/producer_options.h"
 #include "log/log_options.h"
+#include "nats/options.h"
 #include "outbox/options.h"
 #include "parking/parking_options.h"
 #include "polling/polling_options.h"
@@ -33,6 +34,7 @@ struct Config {
   OutboxOptions outbox;
   SinkKind sink = SinkKind::kKafka;
   ProducerOptions kafka;  // if this is the sink
+  NatsOptions nats;       // likewise
   AcknowledgementWindow::Options window;
   TransactionOptions transactions;
   ErrorActions on_error;

@@ -233,6 +233,41 @@ constexpr KeyText kTexts[] = {
      "passed to librdkafka ([below](#properties-of-kafka)). Records are not "
      "compressed unless `compression.type` is set: `lz4` costs half as much "
      "CPU again, and is useful if network or disk is scarce"},
+    {"nats.servers", "required with `sink: nats`", Reload::kNo,
+     "nats://host:port or tls://host:port, …; the port is 4222 if none is "
+     "given. Servers that are not listed are not used"},
+    {"nats.user", "`''` (none)", Reload::kCredentials,
+     "with `nats.password`; at most one of `nats.user`, `nats.token` and "
+     "`nats.credentials_file`"},
+    {"nats.password", "`''` (none)", Reload::kCredentials, "of `nats.user`"},
+    {"nats.token", "`''` (none)", Reload::kCredentials, "of the server"},
+    {"nats.credentials_file", "`''` (none)", Reload::kNo,
+     "a `.creds` file, with the JWT and the seed of a user; read again for "
+     "each connection"},
+    {"nats.tls.enabled", "", Reload::kNo,
+     "whether connections use TLS; those to `tls://` do, and those with one of "
+     "the files below. The certificate of the server and its name are "
+     "verified"},
+    {"nats.tls.ca_file", "`''` (those of the system)", Reload::kNo,
+     "certificate authorities that walpost trusts"},
+    {"nats.tls.certificate_file", "`''` (none)", Reload::kNo,
+     "certificate of the client, with its chain"},
+    {"nats.tls.key_file", "`''` (none)", Reload::kNo, "its key"},
+    {"nats.domain", "`''` (none)", Reload::kNo,
+     "domain of JetStream, if it is behind a leaf node"},
+    {"nats.ack_timeout", "", Reload::kNo,
+     "a message that is not acknowledged by then counts as not delivered: "
+     "walpost connects again and sends it again"},
+    {"nats.create_stream.name", "`''` (off)", Reload::kNo,
+     "name of a stream that walpost creates if no stream takes the subject of "
+     "an event, and `nats.create_stream.subjects` do"},
+    {"nats.create_stream.subjects", "", Reload::kNo,
+     "its subjects, with wildcards, as in `[outbox.>]`"},
+    {"nats.create_stream.replicas", "", Reload::kNo,
+     "servers that keep it; with fewer than 3 an acknowledged event is lost "
+     "with one of them"},
+    {"nats.create_stream.duplicate_window", "", Reload::kNo,
+     "a message that is sent again within it is stored once"},
     {"delivery.max_in_flight_records", "", Reload::kNo,
      "maximum records without acknowledgement. `auto`: 2000, or 4 for each "
      "partition of the topics that records go to, at most 24000 (`source: "

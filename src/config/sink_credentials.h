@@ -12,9 +12,12 @@ namespace walpost {
 
 // Valid as long as `config`. Properties of Kafka are taken up one by one
 // (live_config.h).
-inline std::map<std::string, ReloadableText*> SinkCredentials(
-    Config& /*config*/) {
-  return {};
+inline std::map<std::string, ReloadableText*> SinkCredentials(Config& config) {
+  return {
+      {"nats.user", &config.nats.user},
+      {"nats.password", &config.nats.password},
+      {"nats.token", &config.nats.token},
+  };
 }
 
 }  // namespace walpost

@@ -53,7 +53,7 @@ constexpr Row kErrors[] = {
 
     // The next sink looks for the stream again.
     {10060 /* expected stream does not match */, {kReplaceSink, ""}},
-    {10059 /* stream not found */, {kRetry, ""}},
+    {kStreamNotFound, {absl::StatusCode::kNotFound, ""}},
 
     // An operator must act.
     {10109 /* invalid operation on sealed stream */,
@@ -61,7 +61,7 @@ constexpr Row kErrors[] = {
     {10039 /* JetStream not enabled for account */,
      {kOperator,
       "enable JetStream for the account of nats.user, or use another user"}},
-    {10076 /* JetStream not enabled */,
+    {kJetStreamNotEnabled,
      {kOperator,
       "enable JetStream on the servers: jetstream {} in their "
       "configuration, or nats-server -js"}},

@@ -18,6 +18,7 @@ struct JetStreamError {
 };
 
 inline constexpr int kStreamNotFound = 10059;
+inline constexpr int kJetStreamNotEnabled = 10076;
 
 // The code says what to do (delivery/error_policy.h). `attempted` describes the
 // attempt: "publishing 12 bytes to outbox.order".

@@ -8,20 +8,15 @@
 #include "fmt/format.h"
 
 namespace walpost {
-namespace {
-
-// The separators of text() may be in a name.
-std::string Escaped(std::string_view name) {
+std::string EscapedStreamName(std::string_view name) {
   return absl::StrReplaceAll({name.data(), name.size()},
                              {{"%", "%25"}, {",", "%2C"}, {"=", "%3D"}});
 }
 
-std::string Unescaped(std::string_view name) {
+std::string UnescapedStreamName(std::string_view name) {
   return absl::StrReplaceAll({name.data(), name.size()},
                              {{"%2C", ","}, {"%3D", "="}, {"%25", "%"}});
 }
-
-}  // namespace
 
 void KnownStreams::Reset(std::string_view text) {
   Forget();
@@ -31,7 +26,7 @@ void KnownStreams::Reset(std::string_view text) {
     const size_t equals = pair.find('=');
     if (equals == std::string_view::npos || equals == 0) continue;
     if (equals + 1 == pair.size() || streams_.size() >= kMax) continue;
-    streams_[Unescaped(pair.substr(0, equals))].created =
+    streams_[UnescapedStreamName(pair.substr(0, equals))].created =
         pair.substr(equals + 1);
   }
   Spell();
@@ -119,8 +114,8 @@ void KnownStreams::NoteReplaced(std::string text) {
 void KnownStreams::Spell() {
   text_.clear();
   for (const auto& [name, known] : streams_) {
-    text_ += fmt::format("{}{}={}", text_.empty() ? "" : ",", Escaped(name),
-                         known.created);
+    text_ += fmt::format("{}{}={}", text_.empty() ? "" : ",",
+                         EscapedStreamName(name), known.created);
   }
 }
 

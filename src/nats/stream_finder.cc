@@ -115,8 +115,12 @@ void StreamFinder::OnMissing(const std::string& subject) {
       return Ask(Kind::kCreate, subject, CreateStreamBody(*creation_));
     }
   }
-  std::string why = fmt::format("no stream of JetStream takes subject {}; {}",
-                                subject, HowToMakeStream(subject));
+  std::string why = fmt::format(
+      "no stream of JetStream takes subject {}: add it to the subjects of a "
+      "stream, make a stream (walpost check -c FILE prints the command), or "
+      "let "
+      "walpost do it (nats.create_stream)",
+      subject);
   NoteWhyNot(subject, std::move(why)).is_missing = true;
 }
 

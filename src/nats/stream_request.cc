@@ -60,13 +60,12 @@ std::string CreateStreamBody(const NatsStreamCreation& creation) {
   return buffer.GetString();
 }
 
-std::string HowToMakeStream(std::string_view subject) {
-  std::string filter(subject.substr(0, subject.find('.')));
-  if (subject.find('.') != std::string_view::npos) filter += ".>";
+std::string MakeStreamCommand(std::string_view servers,
+                              std::string_view filter) {
   return fmt::format(
-      "create one (nats stream add OUTBOX --subjects '{}' --storage file "
-      "--replicas 3 --defaults), or let walpost do it (nats.create_stream)",
-      filter);
+      "nats --server '{}' stream add OUTBOX --subjects '{}' --storage file "
+      "--replicas 3 --defaults",
+      servers, filter);
 }
 
 }  // namespace walpost

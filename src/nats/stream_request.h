@@ -18,7 +18,8 @@ std::string JetStreamApi(std::string_view domain);
 std::string StreamNamesBody(std::string_view filter);
 std::string CreateStreamBody(const NatsStreamCreation& creation);
 
-// A remedy for a subject that no stream takes.
-std::string HowToMakeStream(std::string_view subject);
+// The command that makes a stream for all subjects of `filter`.
+std::string MakeStreamCommand(std::string_view servers,
+                              std::string_view filter);
 
 }  // namespace walpost

@@ -59,5 +59,6 @@ class Broker {
 };
 
 std::unique_ptr<Broker> MakeKafkaBroker(const Config& config);
+std::unique_ptr<Broker> MakeNatsBroker(const Config& config);
 
 }  // namespace walpost

@@ -16,6 +16,8 @@ std::unique_ptr<Broker> BrokerOf(const Config& config) {
     default:
     case SinkKind::kKafka:
       return MakeKafkaBroker(config);
+    case SinkKind::kNats:
+      return MakeNatsBroker(config);
   }
 }
 
