@@ -15,6 +15,7 @@
 #include "delivery/transaction_options.h"
 #include "kafka/client/producer_options.h"
 #include "log/log_options.h"
+#include "nats/options.h"
 #include "outbox/options.h"
 #include "parking/parking_options.h"
 #include "polling/polling_options.h"
@@ -36,6 +37,7 @@ struct Config {
   SinkKind sink = SinkKind::kKafka;
   // Only the options of the sink count.
   ProducerOptions kafka;
+  NatsOptions nats;
   RabbitmqOptions rabbitmq;
   RedisOptions redis;
   AcknowledgementWindow::Options window;

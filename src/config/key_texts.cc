@@ -233,48 +233,41 @@ constexpr KeyText kTexts[] = {
      "passed to librdkafka ([below](#properties-of-kafka)). Records are not "
      "compressed unless `compression.type` is set: `lz4` costs half as much "
      "CPU again, and is useful if network or disk is scarce"},
-    {"redis.address", "required, or `redis.sentinels`", Reload::kNo,
-     "host:port of the Redis server ([redis.md](redis.md))"},
-    {"redis.sentinels", "`[]`", Reload::kNo,
-     "host:port of each Sentinel, in place of `redis.address`: they say which "
-     "server is the master"},
-    {"redis.master", "", Reload::kNo,
-     "name that the Sentinels have for the servers, as in `mymaster`"},
-    {"redis.username", "", Reload::kCredentials,
-     "user of Redis' ACL; without it, the user `default`"},
-    {"redis.password", "", Reload::kCredentials,
-     "its password, best as `${env:NAME}` or `${file:PATH}`"},
-    {"redis.sentinel_username", "", Reload::kCredentials,
-     "user for the Sentinels"},
-    {"redis.sentinel_password", "", Reload::kCredentials, "its password"},
-    {"redis.tls", "", Reload::kNo,
-     "TLS to servers and Sentinels; their certificates are verified"},
-    {"redis.tls_ca_file", "the system's", Reload::kNo,
-     "PEM file of the authorities that may have signed them"},
-    {"redis.tls_certificate_file", "", Reload::kNo,
-     "PEM file of a client certificate"},
-    {"redis.tls_key_file", "", Reload::kNo, "PEM file of its key"},
-    {"redis.tls_verify_name", "", Reload::kNo,
-     "the certificate must be for the host that walpost connects to"},
-    {"redis.database", "", Reload::kNo, "number for `SELECT`"},
-    {"redis.durability", "", Reload::kNo,
-     "when an entry is acknowledged: `fsync`, once it is in the synced "
-     "append-only file (`appendfsync always`, or `WAITAOF` from Redis 7.2 on; "
-     "walpost refuses a server without); or `memory` "
-     "([redis.md](redis.md#what-an-acknowledgement-means))"},
-    {"redis.replicas", "", Reload::kNo,
-     "replicas that must have an entry, besides (`WAIT`)"},
-    {"redis.max_entries", "`0` (all)", Reload::kNo,
-     "entries that a stream keeps, approximately (`MAXLEN ~`); consumers that "
-     "are further behind lose events"},
-    {"redis.max_entry_bytes", "", Reload::kNo,
-     "a larger record cannot be delivered (`record_too_large`)"},
-    {"redis.create", "", Reload::kNo,
-     "streams are created by their first entry; otherwise records wait until "
-     "their stream exists"},
-    {"redis.timeout", "", Reload::kNo,
-     "without an answer for this long, the connection is given up, and the "
-     "records are sent again"},
+    {"nats.servers", "required with `sink: nats`", Reload::kNo,
+     "nats://host:port or tls://host:port, …; the port is 4222 if none is "
+     "given. Servers that are not listed are not used"},
+    {"nats.user", "`''` (none)", Reload::kCredentials,
+     "with `nats.password`; at most one of `nats.user`, `nats.token` and "
+     "`nats.credentials_file`"},
+    {"nats.password", "`''` (none)", Reload::kCredentials, "of `nats.user`"},
+    {"nats.token", "`''` (none)", Reload::kCredentials, "of the server"},
+    {"nats.credentials_file", "`''` (none)", Reload::kNo,
+     "a `.creds` file, with the JWT and the seed of a user; read again for "
+     "each connection"},
+    {"nats.tls.enabled", "", Reload::kNo,
+     "whether connections use TLS; those to `tls://` do, and those with one of "
+     "the files below. The certificate of the server and its name are "
+     "verified"},
+    {"nats.tls.ca_file", "`''` (those of the system)", Reload::kNo,
+     "certificate authorities that walpost trusts"},
+    {"nats.tls.certificate_file", "`''` (none)", Reload::kNo,
+     "certificate of the client, with its chain"},
+    {"nats.tls.key_file", "`''` (none)", Reload::kNo, "its key"},
+    {"nats.domain", "`''` (none)", Reload::kNo,
+     "domain of JetStream, if it is behind a leaf node"},
+    {"nats.ack_timeout", "", Reload::kNo,
+     "a message that is not acknowledged by then counts as not delivered: "
+     "walpost connects again and sends it again"},
+    {"nats.create_stream.name", "`''` (off)", Reload::kNo,
+     "name of a stream that walpost creates if no stream takes the subject of "
+     "an event, and `nats.create_stream.subjects` do"},
+    {"nats.create_stream.subjects", "", Reload::kNo,
+     "its subjects, with wildcards, as in `[outbox.>]`"},
+    {"nats.create_stream.replicas", "", Reload::kNo,
+     "servers that keep it; with fewer than 3 an acknowledged event is lost "
+     "with one of them"},
+    {"nats.create_stream.duplicate_window", "", Reload::kNo,
+     "a message that is sent again within it is stored once"},
     {"rabbitmq.nodes",
      "required for `run`, `check` and `replay` with `sink: rabbitmq`",
      Reload::kNo,
@@ -323,6 +316,48 @@ constexpr KeyText kTexts[] = {
      "a larger payload cannot be delivered (`record_too_large`). Not more than "
      "`max_message_size` of the server, which does not tell it: 16 MiB since "
      "RabbitMQ 4.0, 128 MiB before"},
+    {"redis.address", "required, or `redis.sentinels`", Reload::kNo,
+     "host:port of the Redis server ([redis.md](redis.md))"},
+    {"redis.sentinels", "`[]`", Reload::kNo,
+     "host:port of each Sentinel, in place of `redis.address`: they say which "
+     "server is the master"},
+    {"redis.master", "", Reload::kNo,
+     "name that the Sentinels have for the servers, as in `mymaster`"},
+    {"redis.username", "", Reload::kCredentials,
+     "user of Redis' ACL; without it, the user `default`"},
+    {"redis.password", "", Reload::kCredentials,
+     "its password, best as `${env:NAME}` or `${file:PATH}`"},
+    {"redis.sentinel_username", "", Reload::kCredentials,
+     "user for the Sentinels"},
+    {"redis.sentinel_password", "", Reload::kCredentials, "its password"},
+    {"redis.tls", "", Reload::kNo,
+     "TLS to servers and Sentinels; their certificates are verified"},
+    {"redis.tls_ca_file", "the system's", Reload::kNo,
+     "PEM file of the authorities that may have signed them"},
+    {"redis.tls_certificate_file", "", Reload::kNo,
+     "PEM file of a client certificate"},
+    {"redis.tls_key_file", "", Reload::kNo, "PEM file of its key"},
+    {"redis.tls_verify_name", "", Reload::kNo,
+     "the certificate must be for the host that walpost connects to"},
+    {"redis.database", "", Reload::kNo, "number for `SELECT`"},
+    {"redis.durability", "", Reload::kNo,
+     "when an entry is acknowledged: `fsync`, once it is in the synced "
+     "append-only file (`appendfsync always`, or `WAITAOF` from Redis 7.2 on; "
+     "walpost refuses a server without); or `memory` "
+     "([redis.md](redis.md#what-an-acknowledgement-means))"},
+    {"redis.replicas", "", Reload::kNo,
+     "replicas that must have an entry, besides (`WAIT`)"},
+    {"redis.max_entries", "`0` (all)", Reload::kNo,
+     "entries that a stream keeps, approximately (`MAXLEN ~`); consumers that "
+     "are further behind lose events"},
+    {"redis.max_entry_bytes", "", Reload::kNo,
+     "a larger record cannot be delivered (`record_too_large`)"},
+    {"redis.create", "", Reload::kNo,
+     "streams are created by their first entry; otherwise records wait until "
+     "their stream exists"},
+    {"redis.timeout", "", Reload::kNo,
+     "without an answer for this long, the connection is given up, and the "
+     "records are sent again"},
     {"delivery.max_in_flight_records", "", Reload::kNo,
      "maximum records without acknowledgement. `auto`: 2000, or 4 for each "
      "partition of the topics that records go to, at most 24000 (`source: "

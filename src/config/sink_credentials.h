@@ -16,6 +16,9 @@ inline std::map<std::string, ReloadableText*> SinkCredentials(Config& config) {
   RabbitmqOptions& rabbitmq = config.rabbitmq;
   RedisOptions& redis = config.redis;
   return {
+      {"nats.user", &config.nats.user},
+      {"nats.password", &config.nats.password},
+      {"nats.token", &config.nats.token},
       {"rabbitmq.user", &rabbitmq.user},
       {"rabbitmq.password", &rabbitmq.password},
       {"redis.username", &redis.username},

@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "config/broker_list.h"
+#include "config/nats_section.h"
 #include "config/redis_section.h"
 #include "fmt/format.h"
 
@@ -113,8 +114,9 @@ void ReadSink(Section& root, Config& config) {
                           name, NameIn(kSinkKinds, config.sink), name));
   }
   ReadKafka(root.Child("kafka"), config.kafka);
-  ReadRedis(root.Child("redis"), config.redis);
+  ReadNats(root.Child("nats"), config.nats);
   ReadRabbitmq(root.Child("rabbitmq"), config.rabbitmq);
+  ReadRedis(root.Child("redis"), config.redis);
 }
 
 void CheckSinkKind(Section& root, const Config& config) {
@@ -176,6 +178,8 @@ void CompleteSink(Config& config) {
   kafka.checkpoint_topic = config.checkpoint.topic;
   kafka.own_topics = {config.checkpoint.topic, config.outbox.dead_letter.topic};
   kafka.probed_topic = ProbedTopic(config.outbox);
+  config.nats.client_id = kafka.client_id;
+  config.nats.max_records = kafka.max_records;
 }
 
 }  // namespace walpost

@@ -142,7 +142,8 @@ class LayeringTest(unittest.TestCase):
     # Who may know which sink there is: the factories, and verbs that read the
     # topics.
     KNOW_SINKS = {
-        "app/sink/kafka_broker.cc", "app/sink/rabbitmq_broker.cc",
+        "app/sink/kafka_broker.cc", "app/sink/nats_broker.cc",
+        "app/sink/rabbitmq_broker.cc",
         "app/sink/redis_broker.cc",
         "app/sink/checked_topics.h",
         "app/sink/topic_reader_options.h",
