@@ -1,4 +1,4 @@
-// Connection to Redis: keys `redis.*` of docs/configuration.md.
+// RedisConnection to Redis: keys `redis.*` of docs/configuration.md.
 #pragma once
 
 #include <chrono>

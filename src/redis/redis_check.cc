@@ -5,8 +5,8 @@
 #include "base/kafka_cluster.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "redis/redis_session.h"
 #include "redis/redis_sinks.h"
-#include "redis/server_session.h"
 
 namespace walpost {
 
@@ -63,7 +63,7 @@ class RedisCheck {
   }
 
   void AddServer() {
-    const ServerFacts& facts = session_.facts();
+    const RedisFacts& facts = session_.facts();
     Add(Severity::kOk, FindingId("redis_ok"), session_.name(),
         fmt::format("answers; version {}, {} replica(s), append-only file {}",
                     facts.version, facts.replicas,
@@ -105,7 +105,7 @@ class RedisCheck {
   }
 
   RedisOptions options_;
-  ServerSession session_;
+  RedisSession session_;
   SinkFindings found_;
 };
 

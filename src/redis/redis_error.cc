@@ -53,7 +53,7 @@ constexpr std::array kRules = {
          "Redis has no password for this user: remove redis.password", true},
     Rule{"NOPERM ", Remedy::kRefused, kOperator,
          "ACL SETUSER NAME ~STREAMS +eval +evalsha +xadd +xrange +xtrim "
-         "+xinfo +info +ping +wait +waitaof +config|get +client|setname"},
+         "+xinfo +info +ping +wait +config|get +client|setname"},
     Rule{"WRONGTYPE ", Remedy::kRefused, kOperator,
          "the key is not a stream: rename it (RENAME KEY NEW), or write to "
          "another one (route.topic)"},

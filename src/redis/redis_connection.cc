@@ -1,8 +1,9 @@
-#include "redis/connection.h"
+#include "redis/redis_connection.h"
 
 #include <netdb.h>
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/write.hpp>
 #include <cstring>
@@ -49,12 +50,12 @@ Addresses LookUp(const ServerPlace& place) {
 
 }  // namespace
 
-Connection::Connection(asio::any_io_executor executor)
+RedisConnection::RedisConnection(asio::any_io_executor executor)
     : executor_(executor), socket_(executor), timer_(executor) {}
 
-asio::awaitable<absl::Status> Connection::Open(const ServerPlace& place,
-                                               const RedisOptions& options,
-                                               MonotonicTime deadline) {
+asio::awaitable<absl::Status> RedisConnection::Open(const ServerPlace& place,
+                                                    const RedisOptions& options,
+                                                    MonotonicTime deadline) {
   tls_.reset();
   context_.reset();
   boost::system::error_code ignored;
@@ -74,8 +75,8 @@ asio::awaitable<absl::Status> Connection::Open(const ServerPlace& place,
   co_return status;
 }
 
-asio::awaitable<absl::Status> Connection::Connect(const ServerPlace& place,
-                                                  MonotonicTime deadline) {
+asio::awaitable<absl::Status> RedisConnection::Connect(const ServerPlace& place,
+                                                       MonotonicTime deadline) {
   std::function<Addresses()> look_up = [place] { return LookUp(place); };
   auto call = BlockingCall<Addresses>::Start(executor_, look_up);
   if (!call.ok()) co_return call.status();
@@ -103,11 +104,15 @@ asio::awaitable<absl::Status> Connection::Connect(const ServerPlace& place,
   co_return Lost(error);
 }
 
-asio::awaitable<absl::Status> Connection::Encrypt(const ServerPlace& place,
-                                                  const RedisOptions& options) {
+asio::awaitable<absl::Status> RedisConnection::Encrypt(
+    const ServerPlace& place, const RedisOptions& options) {
   tls_ = std::make_unique<asio::ssl::stream<tcp::socket&>>(socket_, *context_);
-  SSL_set_tlsext_host_name(tls_->native_handle(), place.host.c_str());
   boost::system::error_code ignored;
+  boost::system::error_code is_name;
+  asio::ip::make_address(place.host, is_name);
+  if (is_name) {
+    SSL_set_tlsext_host_name(tls_->native_handle(), place.host.c_str());
+  }
   if (options.tls_verify_name) {
     tls_->set_verify_callback(asio::ssl::host_name_verification(place.host),
                               ignored);
@@ -125,7 +130,7 @@ asio::awaitable<absl::Status> Connection::Encrypt(const ServerPlace& place,
   co_return Lost(error);
 }
 
-asio::awaitable<absl::StatusOr<std::vector<Reply>>> Connection::Ask(
+asio::awaitable<absl::StatusOr<std::vector<Reply>>> RedisConnection::Ask(
     const std::string& commands, size_t replies, MonotonicTime deadline) {
   absl::StatusOr<std::vector<Reply>> answer(absl::in_place);
   CloseAt(deadline);
@@ -145,7 +150,7 @@ asio::awaitable<absl::StatusOr<std::vector<Reply>>> Connection::Ask(
   co_return status;
 }
 
-asio::awaitable<absl::Status> Connection::Send(const std::string& bytes) {
+asio::awaitable<absl::Status> RedisConnection::Send(const std::string& bytes) {
   const auto buffer = asio::buffer(bytes);
   boost::system::error_code error;
   if (tls_ != nullptr) {
@@ -161,7 +166,7 @@ asio::awaitable<absl::Status> Connection::Send(const std::string& bytes) {
   co_return absl::OkStatus();
 }
 
-asio::awaitable<absl::Status> Connection::Receive() {
+asio::awaitable<absl::Status> RedisConnection::Receive() {
   const auto buffer = asio::buffer(received_);
   boost::system::error_code error;
   size_t size = 0;
@@ -181,7 +186,7 @@ asio::awaitable<absl::Status> Connection::Receive() {
   co_return replies_->Feed(std::string_view(received_.data(), size));
 }
 
-void Connection::CloseAt(MonotonicTime deadline) {
+void RedisConnection::CloseAt(MonotonicTime deadline) {
   timer_.expires_at(deadline);
   timer_.async_wait([this, lifetime = std::weak_ptr<const bool>(lifetime_)](
                         boost::system::error_code error) {
@@ -192,14 +197,15 @@ void Connection::CloseAt(MonotonicTime deadline) {
   });
 }
 
-void Connection::Close() {
+void RedisConnection::Close() {
   is_closed_ = true;
   timer_.cancel();
   boost::system::error_code ignored;
   socket_.close(ignored);
 }
 
-absl::Status Connection::Lost(const boost::system::error_code& error) const {
+absl::Status RedisConnection::Lost(
+    const boost::system::error_code& error) const {
   if (is_closed_) return absl::AbortedError("closed");
   return absl::UnavailableError(
       fmt::format("Redis at {}: {}", place_,
