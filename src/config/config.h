@@ -20,6 +20,7 @@
 #include "polling/polling_options.h"
 #include "postgres/connect/source_options.h"
 #include "rabbitmq/options.h"
+#include "redis/options.h"
 #include "retention/retention_options.h"
 
 namespace walpost {
@@ -35,6 +36,7 @@ struct Config {
   SinkKind sink = SinkKind::kKafka;
   ProducerOptions kafka;     // if this is the sink
   RabbitmqOptions rabbitmq;  // likewise
+  RedisOptions redis;        // likewise
   AcknowledgementWindow::Options window;
   TransactionOptions transactions;
   ErrorActions on_error;

@@ -9,6 +9,12 @@ constexpr KeyText kTexts[] = {
     {"source", "", Reload::kNo,
      "where walpost reads events: `wal` (logical replication) or `polling` "
      "(the table itself: [polling.md](polling.md))"},
+    {"sink", "", Reload::kNo,
+     "the brokers that get the events: `kafka`, `nats` (JetStream: "
+     "[nats.md](nats.md)), `rabbitmq` ([rabbitmq.md](rabbitmq.md)) or `redis` "
+     "(Streams: [redis.md](redis.md)); each has a section of its own. What the "
+     "others do not have is rejected by name: exactly once, checkpoints in "
+     "Kafka, `create_topics`, partitions, `isolate_after`"},
     {"postgres.conninfo", "required", Reload::kCredentials,
      "any libpq conninfo or URI. Of several hosts and addresses, each one "
      "gets `connect_timeout` (5 s if absent or not positive), then the next "
@@ -212,12 +218,6 @@ constexpr KeyText kTexts[] = {
     {"records.on_update", "", Reload::kNo,
      "`table.op.invalid.behavior`: an UPDATE of an outbox row is "
      "ignored, or stops the flow (`fatal`)"},
-    {"sink", "", Reload::kNo,
-     "the brokers that get the events: `kafka`, `nats` (JetStream: "
-     "[nats.md](nats.md)), `rabbitmq` ([rabbitmq.md](rabbitmq.md)) or `redis` "
-     "(Streams: [redis.md](redis.md)); each has a section of its own. What the "
-     "others do not have is rejected by name: exactly once, checkpoints in "
-     "Kafka, `create_topics`, partitions, `isolate_after`"},
     {"kafka.brokers",
      "required for `run`, `check`, `verify`, `recover`, `replay`", Reload::kNo,
      "host:port, …"},
@@ -281,6 +281,48 @@ constexpr KeyText kTexts[] = {
      "a larger payload cannot be delivered (`record_too_large`). Not more than "
      "`max_message_size` of the server, which does not tell it: 16 MiB since "
      "RabbitMQ 4.0, 128 MiB before"},
+    {"redis.address", "required, or `redis.sentinels`", Reload::kNo,
+     "host:port of the Redis server ([redis.md](redis.md))"},
+    {"redis.sentinels", "`[]`", Reload::kNo,
+     "host:port of each Sentinel, in place of `redis.address`: they say which "
+     "server is the master"},
+    {"redis.master", "", Reload::kNo,
+     "name that the Sentinels have for the servers, as in `mymaster`"},
+    {"redis.username", "", Reload::kCredentials,
+     "user of Redis' ACL; without it, the user `default`"},
+    {"redis.password", "", Reload::kCredentials,
+     "its password, best as `${env:NAME}` or `${file:PATH}`"},
+    {"redis.sentinel_username", "", Reload::kCredentials,
+     "user for the Sentinels"},
+    {"redis.sentinel_password", "", Reload::kCredentials, "its password"},
+    {"redis.tls", "", Reload::kNo,
+     "TLS to servers and Sentinels; their certificates are verified"},
+    {"redis.tls_ca_file", "the system's", Reload::kNo,
+     "PEM file of the authorities that may have signed them"},
+    {"redis.tls_certificate_file", "", Reload::kNo,
+     "PEM file of a client certificate"},
+    {"redis.tls_key_file", "", Reload::kNo, "PEM file of its key"},
+    {"redis.tls_verify_name", "", Reload::kNo,
+     "the certificate must be for the host that walpost connects to"},
+    {"redis.database", "", Reload::kNo, "number for `SELECT`"},
+    {"redis.durability", "", Reload::kNo,
+     "when an entry is acknowledged: `fsync`, once it is in the synced "
+     "append-only file (`appendfsync always`, or `WAITAOF` from Redis 7.2 on; "
+     "walpost refuses a server without); or `memory` "
+     "([redis.md](redis.md#what-an-acknowledgement-means))"},
+    {"redis.replicas", "", Reload::kNo,
+     "replicas that must have an entry, besides (`WAIT`)"},
+    {"redis.max_entries", "`0` (all)", Reload::kNo,
+     "entries that a stream keeps, approximately (`MAXLEN ~`); consumers that "
+     "are further behind lose events"},
+    {"redis.max_entry_bytes", "", Reload::kNo,
+     "a larger record cannot be delivered (`record_too_large`)"},
+    {"redis.create", "", Reload::kNo,
+     "streams are created by their first entry; otherwise records wait until "
+     "their stream exists"},
+    {"redis.timeout", "", Reload::kNo,
+     "without an answer for this long, the connection is given up, and the "
+     "records are sent again"},
     {"delivery.max_in_flight_records", "", Reload::kNo,
      "maximum records without acknowledgement. `auto`: 2000, or 4 for each "
      "partition of the topics that records go to, at most 24000 (`source: "

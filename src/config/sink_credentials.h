@@ -13,9 +13,14 @@ namespace walpost {
 // Valid as long as `config`. Properties of Kafka are taken up one by one
 // (live_config.h).
 inline std::map<std::string, ReloadableText*> SinkCredentials(Config& config) {
+  RedisOptions& redis = config.redis;
   return {
       {"rabbitmq.user", &config.rabbitmq.user},
       {"rabbitmq.password", &config.rabbitmq.password},
+      {"redis.username", &redis.username},
+      {"redis.password", &redis.password},
+      {"redis.sentinel_username", &redis.sentinel_username},
+      {"redis.sentinel_password", &redis.sentinel_password},
   };
 }
 

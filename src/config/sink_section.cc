@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "config/broker_list.h"
+#include "config/redis_section.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -97,8 +98,13 @@ std::string ProbedTopic(const OutboxOptions& outbox) {
 
 }  // namespace
 
-void ReadSink(Section& root, Config& config) {
+void ReadSinkKind(Section& root, Config& config) {
   root.ReadChoice("sink", config.sink, kSinkKinds);
+  config.outbox.route.names =
+      config.sink == SinkKind::kKafka ? NameRule::kKafka : NameRule::kOthers;
+}
+
+void ReadSink(Section& root, Config& config) {
   for (const auto& [name, kind] : kSinkKinds) {
     if (kind == config.sink || !root.Has(std::string(name))) continue;
     root.Fail(std::string(name),
@@ -108,6 +114,7 @@ void ReadSink(Section& root, Config& config) {
   }
   ReadKafka(root.Child("kafka"), config.kafka);
   ReadRabbitmq(root.Child("rabbitmq"), config.rabbitmq);
+  ReadRedis(root.Child("redis"), config.redis);
 }
 
 void CheckSinkKind(Section& root, const Config& config) {
@@ -163,6 +170,7 @@ void CompleteSink(Config& config) {
   ProducerOptions& kafka = config.kafka;
   kafka.client_id = "walpost-" + config.postgres.slot;
   config.rabbitmq.connection_name = kafka.client_id;
+  config.redis.client_name = kafka.client_id;
   kafka.max_records = config.window.most_records();
   kafka.transaction_timeout = config.transactions.timeout;
   kafka.checkpoint_topic = config.checkpoint.topic;

@@ -12,13 +12,11 @@
 #include "kafka/producer/kafka_sinks.h"
 #include "support/memory_sink.h"
 
-namespace walpost {
+namespace walpost::testing {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-using testing::CountingReports;
-using testing::kTopic;
 
 class MemoryHarness {
  public:
@@ -30,7 +28,7 @@ class MemoryHarness {
   void Silence() { sink_.SetSilent(); }
 
  private:
-  testing::MemorySink sink_;
+  MemorySink sink_;
 };
 
 class KafkaHarness {
@@ -39,7 +37,7 @@ class KafkaHarness {
       : owner_(
             rd_kafka_new(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), nullptr, 0)),
         cluster_(rd_kafka_mock_cluster_new(owner_, 1)) {
-    rd_kafka_mock_topic_create(cluster_, kTopic, 1, 1);
+    rd_kafka_mock_topic_create(cluster_, kContractTopic, 1, 1);
     ProducerOptions options;
     options.brokers = rd_kafka_mock_cluster_bootstraps(cluster_);
     const SinkFactory sinks = KafkaSinks(io_.get_executor(), options);
@@ -66,12 +64,8 @@ class KafkaHarness {
   std::unique_ptr<Sink> sink_;
 };
 
+INSTANTIATE_TYPED_TEST_SUITE_P(Memory, SinkContractTest, MemoryHarness);
+INSTANTIATE_TYPED_TEST_SUITE_P(Kafka, SinkContractTest, KafkaHarness);
+
 }  // namespace
-
-namespace testing {
-
-using Harnesses = ::testing::Types<MemoryHarness, KafkaHarness>;
-INSTANTIATE_TYPED_TEST_SUITE_P(Sinks, SinkContractTest, Harnesses);
-
-}  // namespace testing
-}  // namespace walpost
+}  // namespace walpost::testing

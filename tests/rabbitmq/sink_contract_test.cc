@@ -17,7 +17,7 @@ class RabbitmqHarness {
     server().Thaw();
     RabbitmqOptions options;
     options.nodes = server().address();
-    options.create.queue = kTopic;
+    options.create.queue = kContractTopic;
     const SinkFactory sinks = RabbitmqSinks(io_.get_executor(), options);
     sink_ = *sinks(SinkOptions(), reports, [] {});
   }
@@ -43,8 +43,7 @@ class RabbitmqHarness {
   std::unique_ptr<Sink> sink_;
 };
 
-INSTANTIATE_TYPED_TEST_SUITE_P(Rabbitmq, SinkContractTest,
-                               ::testing::Types<RabbitmqHarness>);
+INSTANTIATE_TYPED_TEST_SUITE_P(Rabbitmq, SinkContractTest, RabbitmqHarness);
 
 }  // namespace
 }  // namespace walpost::testing

@@ -1,18 +1,16 @@
-// The contract of delivery/record_sink.h, as tests for every sink.
+// The contract of delivery/record_sink.h, held by every sink. Each room's test
+// instantiates it:
 //
-// A room of sinks has a harness for its own, and
-//
-//   INSTANTIATE_TYPED_TEST_SUITE_P(Rabbitmq, SinkContractTest,
-//                                  ::testing::Types<RabbitmqHarness>);
-//
-//   class RabbitmqHarness {
-//     explicit RabbitmqHarness(CountingReports& reports);
+//   class NatsHarness {
+//    public:
+//     explicit NatsHarness(CountingReports& reports);
 //     Sink& sink();
-//     void Turn();     // runs the sink for a few milliseconds
+//     void Turn();     // lets a few milliseconds of the loop pass
 //     void Silence();  // the brokers answer nothing from now on
 //   };
+//   INSTANTIATE_TYPED_TEST_SUITE_P(Nats, SinkContractTest, NatsHarness);
 //
-// The sink takes records of topic kTopic.
+// Records go to kContractTopic, which the harness provides.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,13 +19,12 @@
 #include <map>
 #include <string>
 
-#include "base/time.h"
 #include "delivery/record_sink.h"
 
 namespace walpost::testing {
 
-inline constexpr char kTopic[] = "t";
-inline constexpr Sequence kRecords = 20;
+inline constexpr char kContractTopic[] = "t";
+inline constexpr Sequence kContractRecords = 20;
 
 class CountingReports final : public RecordReports {
  public:
@@ -61,7 +58,7 @@ class SinkContractTest : public ::testing::Test {
 
   absl::Status Offer(Sequence sequence, const std::string& value) {
     Record record;
-    record.topic = kTopic;
+    record.topic = kContractTopic;
     record.key = "k";
     record.value = value;
     record.timestamp = WallNow();
@@ -102,7 +99,7 @@ class SinkContractTest : public ::testing::Test {
   }
 
   void ExpectOneReportEach() {
-    ASSERT_EQ(reports_.reported.size(), kRecords);
+    ASSERT_EQ(reports_.reported.size(), kContractRecords);
     for (const auto& [sequence, count] : reports_.reported) {
       EXPECT_EQ(count, 1) << sequence;
     }
@@ -115,22 +112,23 @@ class SinkContractTest : public ::testing::Test {
 TYPED_TEST_SUITE_P(SinkContractTest);
 
 TYPED_TEST_P(SinkContractTest, EveryAcceptedRecordIsReportedOnce) {
-  for (Sequence i = 0; i < kRecords; ++i) {
+  for (Sequence i = 0; i < kContractRecords; ++i) {
     ASSERT_NO_FATAL_FAILURE(this->Produce(i));
   }
-  this->TurnUntil([&] { return this->reports_.reported.size() == kRecords; });
+  this->TurnUntil(
+      [&] { return this->reports_.reported.size() == kContractRecords; });
   this->ExpectOneReportEach();
-  EXPECT_EQ(this->reports_.acknowledged, kRecords);
+  EXPECT_EQ(this->reports_.acknowledged, kContractRecords);
 }
 
 TYPED_TEST_P(SinkContractTest, CloseWaitsForTheBrokers) {
-  for (Sequence i = 0; i < kRecords; ++i) {
+  for (Sequence i = 0; i < kContractRecords; ++i) {
     ASSERT_NO_FATAL_FAILURE(this->Produce(i));
   }
   this->Close(std::chrono::steady_clock::now() + std::chrono::seconds(15));
   this->ExpectOneReportEach();
-  EXPECT_EQ(this->reports_.acknowledged, kRecords);
-  EXPECT_FALSE(this->Offer(kRecords, "late").ok());
+  EXPECT_EQ(this->reports_.acknowledged, kContractRecords);
+  EXPECT_FALSE(this->Offer(kContractRecords, "late").ok());
 }
 
 TYPED_TEST_P(SinkContractTest, CloseGivesUpSilentBrokersAtItsDeadline) {
@@ -138,7 +136,7 @@ TYPED_TEST_P(SinkContractTest, CloseGivesUpSilentBrokersAtItsDeadline) {
   ASSERT_NO_FATAL_FAILURE(this->Produce(0));
   this->TurnUntil([&] { return this->reports_.acknowledged == 1; });
   this->harness_.Silence();
-  for (Sequence i = 1; i < kRecords; ++i) {
+  for (Sequence i = 1; i < kContractRecords; ++i) {
     ASSERT_NO_FATAL_FAILURE(this->Produce(i));
   }
   this->Close(std::chrono::steady_clock::now() + std::chrono::milliseconds(50));

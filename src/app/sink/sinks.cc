@@ -15,6 +15,8 @@ std::unique_ptr<Broker> BrokerOf(const Config& config) {
   switch (config.sink) {
     case SinkKind::kRabbitmq:
       return MakeRabbitmqBroker(config);
+    case SinkKind::kRedis:
+      return MakeRedisBroker(config);
     default:
     case SinkKind::kKafka:
       return MakeKafkaBroker(config);
