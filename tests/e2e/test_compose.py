@@ -79,6 +79,26 @@ def test_the_profile_of_redis_fits_its_server(content):
     assert said.returncode == 0, said.stdout + said.stderr
 
 
+def test_the_profile_of_rabbitmq_fits_its_server(content):
+    service = content["services"]["rabbitmq"]
+    config = yaml.safe_load((_DIRECTORY / "walpost-rabbitmq.yaml").read_text())
+    host, _, port = config["rabbitmq"]["nodes"].partition(":")
+    assert content["services"][host] is service
+    assert f":{port}" in service["ports"][0]
+    relay = content["services"]["walpost-rabbitmq"]
+    assert service["profiles"] == relay["profiles"] == ["rabbitmq"]
+    login = service["environment"]
+    assert config["rabbitmq"]["user"] == login["RABBITMQ_DEFAULT_USER"]
+    assert (relay["environment"]["RABBITMQ_PASSWORD"] ==
+            login["RABBITMQ_DEFAULT_PASS"])
+    said = subprocess.run(
+        [walpost_binary(), "check", "--offline", "-c",
+         _DIRECTORY / "walpost-rabbitmq.yaml"], check=False, timeout=30,
+        env={**os.environ, **relay["environment"]}, capture_output=True,
+        text=True)
+    assert said.returncode == 0, said.stdout + said.stderr
+
+
 # Path in the file, what is put there, and how the fault is named. None: removed.
 _BROKEN = [
     ("services postgres volumes 1", "../sql/no.sql:/x:ro", "not a file"),
