@@ -1,0 +1,130 @@
+"""NATS by its protocol alone: a client that is not ours."""
+
+import base64
+import json
+import re
+import socket
+
+from harness.kafka_reader import Record
+
+
+class NatsClient:
+    """One connection, one question at a time."""
+
+    def __init__(self, port, user=None, password=None):
+        self._socket = socket.create_connection(("127.0.0.1", port), 10)
+        self._lines = self._socket.makefile("rb")
+        self.info = json.loads(self._lines.readline()[5:])
+        self._asked = 0
+        options = {"verbose": False, "headers": True, "no_responders": True}
+        if user is not None:
+            options |= {"user": user, "pass": password}
+        self._send(f"CONNECT {json.dumps(options)}\r\nSUB _INBOX.e2e.* 1\r\n")
+
+    def close(self):
+        self._lines.close()
+        self._socket.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def ask(self, subject, body="", seconds=5):
+        """The answer to a request; None: nobody listens."""
+        self._asked += 1
+        reply = f"_INBOX.e2e.{self._asked}"
+        payload = body.encode()
+        self._send(f"PUB {subject} {reply} {len(payload)}\r\n", payload)
+        return self._answer(reply, seconds)
+
+    def api(self, request, **body):
+        """An answer of the API of JetStream, whatever it is."""
+        text = json.dumps(body) if body else ""
+        answer = self.ask(f"$JS.API.{request}", text)
+        if answer is None:
+            return {"error": {"description": "nobody listens"}}
+        return json.loads(answer)
+
+    def _answer(self, reply, seconds):
+        self._socket.settimeout(seconds)
+        while True:
+            line = self._lines.readline().decode()
+            if line.startswith("PING"):
+                self._send("PONG\r\n")
+            elif line.startswith("-ERR"):
+                raise RuntimeError(line)
+            elif line.startswith("MSG"):
+                words = line.split()
+                payload = self._lines.read(int(words[-1]) + 2)[:-2]
+                if words[1] == reply:
+                    return payload
+            elif line.startswith("HMSG"):
+                words = line.split()
+                payload = self._lines.read(int(words[-1]) + 2)[:-2]
+                if words[1] == reply:
+                    headers = payload[:int(words[-2])]
+                    return None if b" 503" in headers.split(b"\r\n")[0] \
+                        else payload[int(words[-2]):]
+            elif not line:
+                raise ConnectionError("the server has closed the connection")
+
+    def _send(self, text, payload=None):
+        data = text.encode()
+        if payload is not None:
+            data += payload + b"\r\n"
+        self._socket.sendall(data)
+
+
+class NatsReader:
+    """Reads whole streams, message by message.
+
+    The order of a key is that of the stream, and keys do not wait for each
+    other: a record's `partition` is its key.
+    """
+
+    def __init__(self, client):
+        self._client = client
+
+    def streams(self):
+        return self._client.api("STREAM.NAMES").get("streams") or []
+
+    def read(self, stream):
+        state = self._client.api(f"STREAM.INFO.{stream}")["state"]
+        records = []
+        for number in range(state["first_seq"], state["last_seq"] + 1):
+            answer = self._client.api(f"STREAM.MSG.GET.{stream}", seq=number)
+            if "message" in answer:
+                records.append(_record(answer["message"]))
+        return records
+
+    def read_all(self, prefix=""):
+        return [record for stream in self.streams()
+                for record in self.read(stream)
+                if record.topic.startswith(prefix)]
+
+
+def _record(message):
+    headers = parse_headers(base64.b64decode(message.get("hdrs", "")))
+    named = dict(headers)
+    value = base64.b64decode(message.get("data", ""))
+    if named.get("walpost-tombstone") == b"true":
+        value = None
+    key = named.get("walpost-key")
+    return Record(message["subject"], key, message["seq"],
+                  int(named.get("walpost-timestamp", 0)), key, value, headers)
+
+
+def parse_headers(block):
+    """(name, value), in order; encoded words as the bytes that they stand
+    for."""
+    headers = []
+    for line in block.split(b"\r\n")[1:]:
+        if not line:
+            continue
+        name, _, value = line.partition(b": ")
+        word = re.fullmatch(rb"=\?(?:UTF-8|binary)\?B\?(.*)\?=", value)
+        headers.append((name.decode(),
+                        base64.b64decode(word[1]) if word else value))
+    return tuple(headers)
