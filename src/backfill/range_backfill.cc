@@ -1,5 +1,6 @@
 #include "backfill/range_backfill.h"
 
+#include <algorithm>
 #include <string>
 
 #include "fmt/format.h"
@@ -27,14 +28,32 @@ void RangeBackfill::BeginDryRun(Options options, EventsOnRecord on_record,
 // What somebody has decided about an event stays decided.
 bool RangeBackfill::LeavesOut(const Event& event) {
   const std::optional<Disposition> fate = on_record_->FindInWal(event);
-  if (fate) counts_.left_out.Add(*fate);
+  if (fate && IsNew(event)) counts_.left_out.Add(*fate);
   return fate.has_value();
+}
+
+bool RangeBackfill::has_rejected_events() const {
+  return sender_ != nullptr && sender_->sink_failure() &&
+         !sender_->stoppage() &&
+         (sender_->refused() || sender_->has_suspects());
+}
+
+void RangeBackfill::Continue() {
+  sender_->Rewind();
+  progress_->BeginStream(resume());
 }
 
 EventConsumer::Offer RangeBackfill::OnEvent(const Event& event,
                                             const absl::Status& mapped) {
+  const Offer offer = Judge(event, mapped);
+  if (offer == Offer::kAccepted) newest_ = std::max(newest_, event.position);
+  return offer;
+}
+
+EventConsumer::Offer RangeBackfill::Judge(const Event& event,
+                                          const absl::Status& mapped) {
   if (IsTooOld(event)) {
-    counts_.too_old += mapped.ok();
+    counts_.too_old += mapped.ok() && IsNew(event);
     return Offer::kAccepted;
   }
   if (preview_ != nullptr) {

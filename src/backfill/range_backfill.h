@@ -54,6 +54,14 @@ class RangeBackfill final : public EventConsumer {
   void BeginDryRun(Options options, EventsOnRecord on_record,
                    std::unique_ptr<RecordBuilder> preview);
 
+  // After the last report of a sink that has failed: true if the brokers have
+  // rejected a record of it, or a batch, so that another round, after Continue,
+  // finds the event and does what on_error says.
+  bool has_rejected_events() const;
+  // Another round begins: the source repeats its events from resume() on, for
+  // another sink. Those that are acknowledged are not sent again.
+  void Continue();
+
   // LSN before which everything is acknowledged; in a dry run: counted.
   Lsn resume() const { return confirmable(); }
   Counts counts() const;
@@ -80,7 +88,10 @@ class RangeBackfill final : public EventConsumer {
   bool IsTooOld(const Event& event) const {
     return options_.since && event.commit_time < *options_.since;
   }
+  Offer Judge(const Event& event, const absl::Status& mapped);
   bool LeavesOut(const Event& event);
+  // False: an earlier round has counted the event.
+  bool IsNew(const Event& event) const { return event.position > newest_; }
   void Count(const Event& event, const absl::Status& mapped);
 
   Options options_;
@@ -88,6 +99,7 @@ class RangeBackfill final : public EventConsumer {
   RateLimit rate_{0};
   Sender* sender_ = nullptr;  // not in a dry run
   std::optional<WalProgress> progress_;
+  Position newest_;  // that was judged; an earlier one is a repeated one
   std::unique_ptr<RecordBuilder> preview_;
   Lsn counted_through_;  // in a dry run
   Counts counts_;

@@ -9,6 +9,12 @@ constexpr KeyText kTexts[] = {
     {"source", "", Reload::kNo,
      "where walpost reads events: `wal` (logical replication) or `polling` "
      "(the table itself: [polling.md](polling.md))"},
+    {"sink", "", Reload::kNo,
+     "the brokers that get the events: `kafka`, `nats` (JetStream: "
+     "[nats.md](nats.md)), `rabbitmq` ([rabbitmq.md](rabbitmq.md)) or `redis` "
+     "(Streams: [redis.md](redis.md)); each has a section of its own. What the "
+     "others do not have is rejected by name: exactly once, checkpoints in "
+     "Kafka, `create_topics`, partitions, `isolate_after`"},
     {"postgres.conninfo", "required", Reload::kCredentials,
      "any libpq conninfo or URI. Of several hosts and addresses, each one "
      "gets `connect_timeout` (5 s if absent or not positive), then the next "
@@ -212,12 +218,6 @@ constexpr KeyText kTexts[] = {
     {"records.on_update", "", Reload::kNo,
      "`table.op.invalid.behavior`: an UPDATE of an outbox row is "
      "ignored, or stops the flow (`fatal`)"},
-    {"sink", "", Reload::kNo,
-     "the brokers that get the events: `kafka`, `nats` (JetStream: "
-     "[nats.md](nats.md)), `rabbitmq` ([rabbitmq.md](rabbitmq.md)) or `redis` "
-     "(Streams: [redis.md](redis.md)); each has a section of its own. What the "
-     "others do not have is rejected by name: exactly once, checkpoints in "
-     "Kafka, `create_topics`, partitions, `isolate_after`"},
     {"kafka.brokers",
      "required for `run`, `check`, `verify`, `recover`, `replay`", Reload::kNo,
      "host:port, …"},

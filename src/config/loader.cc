@@ -240,6 +240,7 @@ void ReadKeys(Section& root, Config& config) {
   root.ReadChoice<Source>(
       "source", config.source,
       {{"wal", Source::kWal}, {"polling", Source::kPolling}});
+  ReadSinkKind(root, config);
   ReadPostgres(root.Child("postgres"), config.postgres, config.outbox.origin);
   ReadPolling(root.Child("polling"), config.polling);
   ReadOutbox(root.Child("outbox"), config.outbox);

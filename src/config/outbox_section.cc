@@ -66,9 +66,9 @@ void ReadFields(Section& section, FieldSources& fields) {
   columns.Done();
 }
 
-void CheckTemplate(Section& section, const std::string& topic) {
+void CheckTemplate(Section& section, const std::string& topic, NameRule names) {
   if (topic.empty()) return;
-  const auto parsed = TopicTemplate::Parse(topic);
+  const auto parsed = TopicTemplate::Parse(topic, names);
   if (!parsed.ok()) {
     section.Fail("topic", std::string(parsed.status().message()));
   }
@@ -155,13 +155,13 @@ void ReadFormerNames(Section& section, TableOptions& table) {
   }
 }
 
-void ReadTable(Section section, TableOptions& table) {
+void ReadTable(Section section, NameRule names, TableOptions& table) {
   section.Read("name", table.name);
   CompleteTableName(section, "name", table.name);
   ReadFormerNames(section, table);
   ReadFields(section, table.columns);
   section.Read("topic", table.topic);
-  CheckTemplate(section, table.topic);
+  CheckTemplate(section, table.topic, names);
   ReadCreation(section, table.create_topics);
   ReadPartition(section, table.partition);
   section.Read("order_by", table.order_by);
@@ -174,7 +174,7 @@ void ReadTable(Section section, TableOptions& table) {
   section.Done();
 }
 
-void ReadMessages(Section section, MessageOptions& messages) {
+void ReadMessages(Section section, NameRule names, MessageOptions& messages) {
   using Format = MessageOptions::Format;
   section.Read("prefix", messages.prefix);
   section.ReadChoice<Format>(
@@ -182,7 +182,7 @@ void ReadMessages(Section section, MessageOptions& messages) {
       {{"json", Format::kJson}, {"payload", Format::kPayload}});
   ReadFields(section, messages.columns);
   section.Read("topic", messages.topic);
-  CheckTemplate(section, messages.topic);
+  CheckTemplate(section, messages.topic, names);
   ReadCreation(section, messages.create_topics);
   ReadPartition(section, messages.partition);
   section.Done();
@@ -236,7 +236,8 @@ void RejectTopicKeys(Section& section) {
 
 void CheckDeadLetterTopic(Section& section, const OutboxOptions& outbox) {
   const std::string& topic = outbox.dead_letter.topic;
-  const absl::Status parsed = ParseDeadLetterTopic(topic).status();
+  const absl::Status parsed =
+      ParseDeadLetterTopic(topic, outbox.route.names).status();
   if (!parsed.ok()) section.Fail("topic", std::string(parsed.message()));
   std::vector<std::string> routes{outbox.route.topic, outbox.messages.topic};
   for (const TableOptions& table : EntriesOf(outbox)) {
@@ -319,9 +320,9 @@ void DescribeOutbox(Section& section, OutboxOptions& outbox) {
                    YAML::Node(YAML::NodeType::Sequence));
   for (TableOptions table : EntriesOf(outbox)) {
     table.name = NameInConfiguration(outbox, table);
-    ReadTable(section.Entry("tables", i++), table);
+    ReadTable(section.Entry("tables", i++), outbox.route.names, table);
   }
-  ReadMessages(section.Child("messages"), outbox.messages);
+  ReadMessages(section.Child("messages"), outbox.route.names, outbox.messages);
 }
 
 }  // namespace
@@ -332,7 +333,7 @@ void ReadOutbox(Section section, OutboxOptions& outbox) {
   size_t place = 0;
   for (Section& table : section.Children("tables")) {
     TableOptions added;
-    ReadTable(table, added);
+    ReadTable(table, outbox.route.names, added);
     added.place = place++;
     const bool is_pattern = IsPattern(added.name);
     if (is_pattern) {
@@ -344,7 +345,7 @@ void ReadOutbox(Section section, OutboxOptions& outbox) {
     auto& entries = is_pattern ? outbox.patterns : outbox.tables;
     entries.push_back(std::move(added));
   }
-  ReadMessages(section.Child("messages"), outbox.messages);
+  ReadMessages(section.Child("messages"), outbox.route.names, outbox.messages);
   if (EntriesOf(outbox).empty() && !outbox.messages.enabled()) {
     if (has_list) {
       section.Fail("tables",
@@ -360,7 +361,7 @@ void ReadRoute(Section section, OutboxOptions& outbox) {
   RouteOptions& route = outbox.route;
   section.Read("topic", route.topic);
   if (route.topic.empty()) section.Fail("topic", "it is empty");
-  CheckTemplate(section, route.topic);
+  CheckTemplate(section, route.topic, route.names);
   ReadCreation(section, route.create_topics);
   section.Read("partition", route.partition);
   section.ReadMap("headers", route.headers);

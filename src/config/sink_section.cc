@@ -53,8 +53,13 @@ std::string ProbedTopic(const OutboxOptions& outbox) {
 
 }  // namespace
 
-void ReadSink(Section& root, Config& config) {
+void ReadSinkKind(Section& root, Config& config) {
   root.ReadChoice("sink", config.sink, kSinkKinds);
+  config.outbox.route.names =
+      config.sink == SinkKind::kKafka ? NameRule::kKafka : NameRule::kOthers;
+}
+
+void ReadSink(Section& root, Config& config) {
   for (const auto& [name, kind] : kSinkKinds) {
     if (kind == config.sink || !root.Has(std::string(name))) continue;
     root.Fail(std::string(name),

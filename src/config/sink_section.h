@@ -6,6 +6,8 @@
 
 namespace walpost {
 
+// Before the keys of the outbox, whose topics have names that the sink takes.
+void ReadSinkKind(Section& root, Config& config);
 void ReadSink(Section& root, Config& config);
 // Rejects what only Kafka can do, with another sink. Call it once the other
 // sections are read.

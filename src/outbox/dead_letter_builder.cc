@@ -35,8 +35,9 @@ KeptPayload KeepPayload(const Value& payload, DeadLetterOptions::Payload part) {
 
 absl::StatusOr<DeadLetterBuilder> DeadLetterBuilder::Create(
     const OutboxOptions& options) {
-  WALPOST_ASSIGN_OR_RETURN(TopicTemplate topic,
-                           ParseDeadLetterTopic(options.dead_letter.topic));
+  WALPOST_ASSIGN_OR_RETURN(
+      TopicTemplate topic,
+      ParseDeadLetterTopic(options.dead_letter.topic, options.route.names));
   DeadLetterBuilder builder(std::move(topic));
   builder.store_ = options.dead_letter.store;
   builder.payload_ = options.dead_letter.payload;

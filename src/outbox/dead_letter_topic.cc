@@ -6,8 +6,10 @@
 
 namespace walpost {
 
-absl::StatusOr<TopicTemplate> ParseDeadLetterTopic(std::string_view text) {
-  WALPOST_ASSIGN_OR_RETURN(TopicTemplate topic, TopicTemplate::Parse(text));
+absl::StatusOr<TopicTemplate> ParseDeadLetterTopic(std::string_view text,
+                                                   NameRule names) {
+  WALPOST_ASSIGN_OR_RETURN(TopicTemplate topic,
+                           TopicTemplate::Parse(text, names));
   for (const std::string& name : topic.references()) {
     if (FindField(name) < kFields.size() || name == kErrorClassName ||
         name == kSourceName) {

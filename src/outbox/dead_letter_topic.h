@@ -15,6 +15,7 @@ inline constexpr std::string_view kSourceName = "source";
 
 // kInvalidArgument: it does not parse, or refers to something else: columns
 // are not known for every event.
-absl::StatusOr<TopicTemplate> ParseDeadLetterTopic(std::string_view text);
+absl::StatusOr<TopicTemplate> ParseDeadLetterTopic(std::string_view text,
+                                                   NameRule names);
 
 }  // namespace walpost

@@ -15,6 +15,7 @@
 #include "debezium/options.h"
 #include "outbox/row_state_options.h"
 #include "outbox/topic_creation.h"
+#include "outbox/topic_template.h"
 
 namespace walpost {
 
@@ -112,6 +113,8 @@ inline constexpr std::string_view kClaimCheckHeader = "walpost-claim-check";
 inline constexpr std::string_view kReservedPrefix = "walpost-";
 
 struct RouteOptions {
+  // Also for dead letters.
+  NameRule names = NameRule::kKafka;
   // See topic_template.h.
   std::string topic = "outbox.event.{aggregate_type}";
   // How walpost creates a topic that is missing. nullopt: it leaves that to the

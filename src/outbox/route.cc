@@ -24,7 +24,8 @@ absl::StatusOr<Route> Route::Create(
     const std::optional<std::string>& partition) {
   WALPOST_ASSIGN_OR_RETURN(
       TopicTemplate parsed,
-      TopicTemplate::Parse(topic.empty() ? options.topic : topic));
+      TopicTemplate::Parse(topic.empty() ? options.topic : topic,
+                           options.names));
   Route route(std::move(parsed));
   route.position_header_ = options.position_header;
   route.creation_ = creation ? creation : options.create_topics;

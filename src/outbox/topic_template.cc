@@ -14,18 +14,33 @@ namespace {
 
 constexpr size_t kMaxTopicNameLength = 249;
 
-constexpr std::array<bool, 256> kTopicCharacters = [] {
-  std::array<bool, 256> legal = {};
-  for (const char c : std::string_view("abcdefghijklmnopqrstuvwxyz"
-                                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                       "0123456789._-")) {
-    legal[static_cast<unsigned char>(c)] = true;
+using Characters = std::array<bool, 256>;
+
+constexpr Characters CharactersOf(std::string_view more) {
+  Characters legal = {};
+  for (const std::string_view part :
+       {std::string_view("abcdefghijklmnopqrstuvwxyz"
+                         "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                         "0123456789._-"),
+        more}) {
+    for (const char c : part) legal[static_cast<unsigned char>(c)] = true;
   }
   return legal;
-}();
+}
 
-bool IsTopicCharacter(char c) {
-  return kTopicCharacters[static_cast<unsigned char>(c)];
+constexpr Characters kOfKafka = CharactersOf("");
+constexpr Characters kOfOthers = CharactersOf(":/@+=~$#%&!,;()[]");
+
+bool AreLegal(std::string_view text, NameRule names) {
+  const Characters& legal = names == NameRule::kKafka ? kOfKafka : kOfOthers;
+  return std::ranges::all_of(
+      text, [&](char c) { return legal[static_cast<unsigned char>(c)]; });
+}
+
+std::string_view ListOf(NameRule names) {
+  return names == NameRule::kKafka ? "a-z A-Z 0-9 . _ -"
+                                   : "a-z A-Z 0-9 . _ - : / and others, but "
+                                     "no space, * > ? | \\ or quote";
 }
 
 constexpr std::string_view kSpecialInBraces = "{}|:\\";
@@ -74,21 +89,24 @@ std::string EscapedInBraces(std::string_view text) {
   return escaped;
 }
 
-absl::Status ValidateTopicName(std::string_view topic) {
+absl::Status ValidateTopicName(std::string_view topic, NameRule names) {
   if (!topic.empty() && topic.size() <= kMaxTopicNameLength && topic != "." &&
-      topic != ".." && std::ranges::all_of(topic, IsTopicCharacter)) {
+      topic != ".." && AreLegal(topic, names)) {
     return absl::OkStatus();
   }
   return Undeliverable(
       kReasonTopicIllegal,
-      fmt::format("'{}' is not a topic name that Kafka accepts (1 to {} of a-z "
-                  "A-Z 0-9 . _ -, not '.' or '..')",
-                  ValidUtf8(topic, 2 * kMaxTopicNameLength),
-                  kMaxTopicNameLength));
+      fmt::format(
+          "'{}' is not a topic name that {} (1 to {} of {}, not '.' or '..')",
+          ValidUtf8(topic, 2 * kMaxTopicNameLength),
+          names == NameRule::kKafka ? "Kafka accepts" : "may be used",
+          kMaxTopicNameLength, ListOf(names)));
 }
 
-absl::StatusOr<TopicTemplate> TopicTemplate::Parse(std::string_view text) {
+absl::StatusOr<TopicTemplate> TopicTemplate::Parse(std::string_view text,
+                                                   NameRule names) {
   TopicTemplate parsed;
+  parsed.names_ = names;
   parsed.text_ = text;
   const auto error = [&](std::string_view reason) {
     return absl::InvalidArgumentError(
@@ -103,10 +121,10 @@ absl::StatusOr<TopicTemplate> TopicTemplate::Parse(std::string_view text) {
     if (part.literal.find('}') != std::string::npos) {
       return error("a '}' without its '{'");
     }
-    if (!std::ranges::all_of(part.literal, IsTopicCharacter)) {
-      return error(fmt::format(
-          "'{}' cannot be part of a topic name, which has a-z A-Z 0-9 . _ -",
-          part.literal));
+    if (!AreLegal(part.literal, names)) {
+      return error(
+          fmt::format("'{}' cannot be part of a topic name, which has {}",
+                      part.literal, ListOf(names)));
     }
     if (open == std::string_view::npos) {
       rest = {};
@@ -246,7 +264,7 @@ absl::Status TopicTemplate::Expand(std::span<const Value> values,
     if (!part.has_value) continue;
     WALPOST_RETURN_IF_ERROR(AppendValue(part, values[part.reference], topic));
   }
-  return ValidateTopicName(topic);
+  return ValidateTopicName(topic, names_);
 }
 
 }  // namespace walpost

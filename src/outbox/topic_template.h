@@ -13,7 +13,8 @@
 // from a following { } | : or \, as in {type|replace:\::-}.
 //
 // The result must match Kafka's rule for topic names: 1 to 249 of
-// [a-zA-Z0-9._-], not "." or "..".
+// [a-zA-Z0-9._-], not "." or ".."; for the other sinks, also `:` and `/` and
+// what else no sink gives a meaning to.
 #pragma once
 
 #include <optional>
@@ -29,10 +30,14 @@
 
 namespace walpost {
 
+// Whose rule names follow.
+enum class NameRule { kKafka, kOthers };
+
 class TopicTemplate {
  public:
   // kInvalidArgument quotes the template and says what is wrong.
-  static absl::StatusOr<TopicTemplate> Parse(std::string_view text);
+  static absl::StatusOr<TopicTemplate> Parse(std::string_view text,
+                                             NameRule names = NameRule::kKafka);
 
   // The names in braces, each once, in order of appearance.
   const std::vector<std::string>& references() const { return references_; }
@@ -78,6 +83,7 @@ class TopicTemplate {
                             size_t from);
 
   std::string text_;
+  NameRule names_ = NameRule::kKafka;
   std::vector<std::string> references_;
   std::vector<Part> parts_;
 };
@@ -85,7 +91,8 @@ class TopicTemplate {
 // A text as it is written as a word of a function, in braces.
 std::string EscapedInBraces(std::string_view text);
 
-// kInvalidArgument quotes the name and gives Kafka's rule.
-absl::Status ValidateTopicName(std::string_view topic);
+// kInvalidArgument quotes the name and gives the rule.
+absl::Status ValidateTopicName(std::string_view topic,
+                               NameRule names = NameRule::kKafka);
 
 }  // namespace walpost

@@ -190,5 +190,43 @@ TEST_F(RangeBackfillTest, ADryRunOnlyCounts) {
   EXPECT_TRUE(range_.Health().ok());
 }
 
+// The brokers reject a batch; the next round sends its events one at a time,
+// and counts nothing twice.
+TEST_F(RangeBackfillTest, AnotherRoundFindsTheEventThatTheBrokersReject) {
+  RangeBackfill::Options options = Range();
+  options.since = WallTime(hours(2));
+  Begin(std::move(options));
+  EXPECT_EQ(OfferEvent(0x110, "order", WallTime(hours(1))), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(0x120, "order", WallTime(hours(3))), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(0x130, "order", WallTime(hours(3))), Offer::kAccepted);
+  EXPECT_FALSE(range_.has_rejected_events());
+  const absl::Status too_large =
+      Undeliverable(kReasonRecordTooLarge, "the batch is too large");
+  for (const MemorySink::Accepted& record : kafka_.accepted()) {
+    sender_->OnNotDelivered(record.sequence, too_large);
+  }
+  reported_ = kafka_.accepted().size();
+  ASSERT_TRUE(range_.has_rejected_events());
+  range_.Continue();
+  EXPECT_EQ(range_.resume(), Lsn(0x111));
+  EXPECT_EQ(OfferEvent(0x120, "order", WallTime(hours(3))), Offer::kAccepted);
+  EXPECT_EQ(OfferEvent(0x130, "order", WallTime(hours(3))),
+            Offer::kBackpressure)
+      << "it would not be alone";
+  Acknowledge();
+  EXPECT_EQ(OfferEvent(0x130, "order", WallTime(hours(3))), Offer::kAccepted);
+  sender_->OnNotDelivered(kafka_.accepted().back().sequence, too_large);
+  ASSERT_TRUE(range_.has_rejected_events());
+  range_.Continue();
+  EXPECT_EQ(OfferEvent(0x130, "order", WallTime(hours(3))),
+            Offer::kBackpressure)
+      << "on_error is stop";
+  EXPECT_FALSE(range_.has_rejected_events());
+  EXPECT_THAT(std::string(range_.Health().message()),
+              HasSubstr("event 304 of the commit at 0/130"));
+  EXPECT_EQ(range_.counts().too_old, 1);
+  EXPECT_EQ(range_.counts().events, 1);
+}
+
 }  // namespace
 }  // namespace walpost

@@ -93,7 +93,12 @@ TEST(LoaderErrorsTest, WhatOnlyKafkaHasIsRefusedByName) {
        "w.yaml:2: route: ", "partition: NATS has no partitions"},
       {"sink: nats\noutbox: {tables: [{name: a, partition: p}]}",
        "w.yaml:2: outbox: ", "partition: NATS has no partitions"},
+      {"route: {topic: 'a:b'}", "w.yaml:1: route.topic: ",
+       "'a:b' cannot be part of a topic name, which has a-z"},
+      {"sink: redis\nroute: {topic: 'a b'}", "w.yaml:2: route.topic: ",
+       "'a b' cannot be part of a topic name, which has a-z A-Z 0-9 . _ - : /"},
   });
+  EXPECT_TRUE(Parse("sink: redis\nroute: {topic: 'a:{type}'}").ok());
 }
 
 TEST(LoaderErrorsTest, RecordsAsDebeziumMakesThemTakeNoConstants) {

@@ -36,6 +36,7 @@ Config Parse(const std::string& text) {
 TEST(PrinterTest, PrintsTheDefaults) {
   EXPECT_EQ(PrintConfig(Parse("")),
             R"(source: wal
+sink: kafka
 postgres:
   conninfo: ""
   password_command:
@@ -73,7 +74,6 @@ route:
   position_header: true
 value:
   format: raw
-sink: kafka
 kafka:
   brokers: ""
   token_command:

@@ -179,3 +179,47 @@ def test_p8_the_rows_of_a_verb_pass_a_rejected_one(
         n for n in range(1, 61) if n % 20 != 7]
     letters = _payloads(kafka, topics + "letters")
     assert len(letters) == (3 if action == "dead_letter" else 0)
+
+
+@pytest.mark.parametrize("transactions", ["one", "many"])
+@pytest.mark.parametrize("action", ["skip", "dead_letter", "stop"])
+def test_p8_a_range_of_the_wal_passes_a_rejected_one(
+        action, transactions, walpost, database, kafka, topics):
+    """As the rows of a table do; with stop it ends, and begins again where it
+    stood."""
+    kafka.create_topic(topics + "narrow", 1)
+    kafka.create_topic(topics + "letters", 1)
+    Outbox(database, topics)
+    made = walpost(database, kafka, topics, replay={"window": "64MiB"},
+                   on_error={"record_too_large": action},
+                   dead_letter={"topic": topics + "letters"}).run()
+    begin = database.value("select pg_current_wal_lsn()::text")
+    payload = f"case n % 20 when 7 then '{_WIDE}' else n::text end"
+    if transactions == "one":
+        _insert(database, 60, payload)
+    else:
+        database.execute(
+            "do $$ begin for n in 1 .. 60 loop insert into outbox "
+            "(aggregate_type, aggregate_id, payload, sequence) values ('narrow', "
+            f"'k' || n, ({payload})::jsonb, n); commit; end loop; end $$")
+    database.wait_confirmed(made.slot)
+    kafka.set_topic_config(topics + "narrow", "max.message.bytes", _LIMIT)
+    said = made.verb("replay", "--from-lsn", begin)
+    wanted = [n for n in range(1, 61) if n % 20 != 7]
+    if action == "stop":
+        assert said.returncode == 4, said.stdout + said.stderr
+        assert "cannot be delivered" in said.stderr
+        assert "not complete; to continue" in said.stderr
+        said = made.verb("replay", "--from-lsn", begin, "--set",
+                         "on_error.record_too_large=skip")
+        assert said.returncode == 0, said.stdout + said.stderr
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert re.search(r"\b57 events", said.stdout), said.stdout
+    assert re.search(r"\b3 more were not deliverable", said.stdout), said.stdout
+    sent = [json.loads(record.value) for record in
+            KafkaReader(kafka.bootstrap).read(topics + "narrow")
+            if record.is_replayed]
+    assert sent[-57:] == wanted
+    assert len(sent) == 57 or action == "stop"
+    letters = _payloads(kafka, topics + "letters")
+    assert len(letters) == (3 if action == "dead_letter" else 0)

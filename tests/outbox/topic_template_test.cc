@@ -231,6 +231,19 @@ TEST(TopicNameTest, RefusesWhatKafkaRefuses) {
   }
 }
 
+TEST(TopicNameTest, OtherSinksTakeMore) {
+  for (const char* name : {"a:b", "a/b", "orders.{42}", "a,b"}) {
+    const bool has_braces = std::string(name).find('{') != std::string::npos;
+    EXPECT_EQ(ValidateTopicName(name, NameRule::kOthers).ok(), !has_braces)
+        << name;
+  }
+  for (const char* name : {"", ".", "a b", "a*", "a>", "a\nb", "é", "a\"b"}) {
+    EXPECT_TRUE(
+        absl::IsInvalidArgument(ValidateTopicName(name, NameRule::kOthers)))
+        << name;
+  }
+}
+
 TEST(TopicNameTest, AHugeNameMakesNoHugeMessage) {
   const absl::Status status = ValidateTopicName(std::string(10'000'000, '?'));
   EXPECT_LT(status.message().size(), 1'000u);

@@ -20,6 +20,10 @@ namespace {
 
 // Interval for offering held records again and for showing progress.
 constexpr milliseconds kWatchInterval{100};
+// For requests that are on their way when a sink is replaced.
+constexpr std::chrono::seconds kSinkGrace{2};
+// Sinks in a row that brought no event further.
+constexpr int kMaxTries = 5;
 
 }  // namespace
 
@@ -40,21 +44,31 @@ Replay::Replay(asio::any_io_executor executor, const Config& config,
       config_(config),
       options_(std::move(options)),
       builder_(std::move(builder)),
-      source_(executor, config.postgres, config.outbox,
-              ReferencesOf(builder_->routes()), backfill_),
+      references_(ReferencesOf(builder_->routes())),
       shutdown_monitor_(executor, config.postgres.server,
                         "walpost:replay:side"),
       sinks_(std::move(sinks)),
-      watch_timer_(executor) {}
+      watch_timer_(executor) {
+  source_ = NewSource();
+}
+
+// Its slot has a name of its own: that of the source before is still there when
+// the next one is made.
+std::unique_ptr<ReplaySource> Replay::NewSource() {
+  return std::make_unique<ReplaySource>(executor_, config_.postgres,
+                                        config_.outbox, references_, backfill_,
+                                        rounds_++);
+}
 
 asio::awaitable<absl::Status> Replay::Run() {
-  absl::Status status = co_await source_.Open(options_.request);
+  absl::Status status = co_await source_->Open(options_.request);
+  range_ = source_->range();
   if (!status.ok()) co_return status;
   opened_ = true;
   RecordMark mark;
   mark.header = "walpost-replay";
-  mark.value = fmt::format("{}-{}", source_.range().from.ToString(),
-                           source_.range().to.ToString());
+  mark.value =
+      fmt::format("{}-{}", range_.from.ToString(), range_.to.ToString());
   mark.topic_prefix = options_.topic_prefix;
   builder_->SetMark(std::move(mark));
   status = co_await ReadOnRecord();
@@ -62,21 +76,54 @@ asio::awaitable<absl::Status> Replay::Run() {
   if (!status.ok()) co_return status;
   asio::co_spawn(executor_, Watch(), asio::detached);
   asio::co_spawn(executor_, WatchServer(), asio::detached);
-  status = co_await source_.Stream();
-  if (status.ok()) status = co_await WaitForAcknowledgements();
+  status = co_await Stream();
+  if (!status.ok()) status = co_await SendAgain(std::move(status));
   ended_ = true;
   watch_timer_.cancel();
   shutdown_monitor_.Stop();
   const MonotonicTime now = Clock::now();
   if (run_ != nullptr) co_await run_->Close(now);
-  if (status.ok() && !source_.reached_end()) status = server_trouble_;
+  if (status.ok() && !source_->reached_end()) status = server_trouble_;
+  co_return status;
+}
+
+asio::awaitable<absl::Status> Replay::Stream() {
+  absl::Status status = co_await source_->Stream();
+  if (status.ok()) status = co_await WaitForAcknowledgements();
+  co_return status;
+}
+
+// Rounds, for as long as the brokers reject records and each round brings
+// something further. `status`: of the last one.
+asio::awaitable<absl::Status> Replay::SendAgain(absl::Status status) {
+  uint64_t handled = 0;
+  for (int tries = 0; tries < kMaxTries && run_ != nullptr && !status.ok();
+       ++tries) {
+    const bool has_failed = run_->sender().sink_failure().has_value();
+    // The last reports say which records the brokers reject.
+    if (has_failed) co_await run_->Close(Clock::now() + kSinkGrace);
+    if (stop_deadline_ || !backfill_.has_rejected_events()) break;
+    const DeliveryCounters& counters = run_->sender().counters();
+    const uint64_t now_handled = counters.acknowledged + counters.set_aside();
+    if (now_handled > handled) tries = 0;
+    handled = now_handled;
+    backfill_.Continue();
+    other_origin_ += source_->skipped().events_of_other_origins;
+    source_ = NewSource();
+    ReplayRequest rest;
+    rest.from = backfill_.resume();
+    rest.to = range_.to;
+    status = co_await source_->Open(rest);
+    if (status.ok()) status = run_->Start();
+    if (status.ok()) status = co_await Stream();
+  }
   co_return status;
 }
 
 asio::awaitable<absl::Status> Replay::ReadOnRecord() {
   OnRecordQuery query;
   query.verb = "replay";
-  query.system_identifier = source_.system_identifier();
+  query.system_identifier = source_->system_identifier();
   query.if_unknown = ParkedList::IfUnknown::kEmpty;
   absl::StatusOr<EventsOnRecord> on_record = co_await ReadEventsOnRecord(
       executor_, config_, query, &records_failed_at_kafka_);
@@ -87,9 +134,9 @@ asio::awaitable<absl::Status> Replay::ReadOnRecord() {
 
 absl::Status Replay::Begin() {
   RangeBackfill::Options options;
-  options.from = source_.range().from;
-  options.since = source_.range().since;
-  options.timeline = source_.range().timeline;
+  options.from = range_.from;
+  options.since = range_.since;
+  options.timeline = range_.timeline;
   options.per_second = options_.per_second;
   options.clock = [] { return Clock::now(); };
   options.sink_trouble = [this] { return run_->SinkTrouble(Clock::now()); };
@@ -105,7 +152,7 @@ absl::Status Replay::Begin() {
   delivery.on_error = config_.on_error;
   run_ = std::make_unique<DeliveryRun>(executor_, std::move(builder_), sinks_,
                                        std::move(delivery),
-                                       [this] { source_.OnProgress(); });
+                                       [this] { source_->OnProgress(); });
   backfill_.Begin(std::move(options), *std::move(on_record_), run_->sender());
   return run_->Start();
 }
@@ -123,10 +170,10 @@ asio::awaitable<void> Replay::Watch() {
   while (!ended_) {
     if (run_ != nullptr) {
       run_->Tick(Clock::now());
-      source_.OnProgress();
+      source_->OnProgress();
     }
     if (options_.progress) {
-      const ReplayRange& range = source_.range();
+      const ReplayRange& range = range_;
       options_.progress(backfill_.counts().events,
                         BytesBetween(range.from, backfill_.resume()),
                         BytesBetween(range.from, range.to));
@@ -144,19 +191,20 @@ asio::awaitable<void> Replay::WatchServer() {
 
 void Replay::Stop() {
   stop_deadline_ = Clock::now() + config_.shutdown_timeout;
-  source_.Stop();
+  source_->Stop();
 }
 
 Replay::Result Replay::result() const {
   Result result;
-  result.range = source_.range();
+  result.range = range_;
   result.is_open = opened_;
-  result.is_complete = source_.reached_end() && backfill_.IsDrained();
+  result.is_complete = source_->reached_end() && backfill_.IsDrained();
   result.failed_at_kafka =
       records_failed_at_kafka_ || (run_ != nullptr && !backfill_.Health().ok());
   result.resume = backfill_.resume();
   result.counts = backfill_.counts();
-  result.other_origin = source_.skipped().events_of_other_origins;
+  result.other_origin =
+      other_origin_ + source_->skipped().events_of_other_origins;
   return result;
 }
 

@@ -6,8 +6,10 @@
 // bytes and order as in the live flow, plus the header `walpost-replay`. Memory
 // is bounded in the same way.
 //
-// It stops on errors that starting over would fix (a lost connection, an
-// unusable sink): Result::resume says where the next one continues.
+// A record that the brokers reject ends a round: the next one, with another
+// sink and another source, does what on_error says, and goes on. It stops on
+// other errors that starting over would fix (a lost connection, an unusable
+// sink): Result::resume says where the next replay continues.
 //
 // Use once: Create, Run, read result(). Runs on the loop.
 #pragma once
@@ -19,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -49,7 +52,9 @@ class Replay {
     bool failed_at_kafka = false;
     Lsn resume;  // all before it is acknowledged
     RangeBackfill::Counts counts;
-    uint64_t other_origin = 0;  // left out, because they were replicated
+    // Left out, because they were replicated. Of several rounds, each event
+    // once, unless it was in a part that was repeated.
+    uint64_t other_origin = 0;
   };
 
   // kInvalidArgument: the configuration is not suitable.
@@ -71,6 +76,9 @@ class Replay {
          SinkFactory sinks, Options options,
          std::unique_ptr<RecordBuilder> builder);
 
+  std::unique_ptr<ReplaySource> NewSource();
+  boost::asio::awaitable<absl::Status> Stream();
+  boost::asio::awaitable<absl::Status> SendAgain(absl::Status status);
   boost::asio::awaitable<absl::Status> ReadOnRecord();
   absl::Status Begin();
   boost::asio::awaitable<absl::Status> WaitForAcknowledgements();
@@ -82,13 +90,17 @@ class Replay {
   Options options_;
   std::unique_ptr<RecordBuilder> builder_;  // until Begin
   RangeBackfill backfill_;
-  ReplaySource source_;
+  std::vector<std::vector<std::string>> references_;
+  ReplayRange range_;
+  int rounds_ = 0;
+  std::unique_ptr<ReplaySource> source_;  // of the round
   ShutdownMonitor shutdown_monitor_;
   SinkFactory sinks_;
   std::optional<EventsOnRecord> on_record_;  // until Begin
   std::unique_ptr<DeliveryRun> run_;         // not in a dry run
   boost::asio::steady_timer watch_timer_;
 
+  uint64_t other_origin_ = 0;  // of earlier rounds
   bool records_failed_at_kafka_ = false;
   std::optional<MonotonicTime> stop_deadline_;
   absl::Status server_trouble_;

@@ -27,8 +27,8 @@ std::vector<TopicNames> CheckedTopics(const Config& config,
   }
   std::vector<TopicNames> topics;
   for (const auto& [text, its] : names) topics.push_back(its);
-  const auto dead_letters =
-      ParseDeadLetterTopic(config.outbox.dead_letter.topic);
+  const auto dead_letters = ParseDeadLetterTopic(
+      config.outbox.dead_letter.topic, config.outbox.route.names);
   if (config.sends_letters() && dead_letters.ok()) {
     topics.push_back(
         {dead_letters->prefix(), dead_letters->references().empty(),

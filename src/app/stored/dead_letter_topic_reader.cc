@@ -53,7 +53,7 @@ absl::Status DeadLetterTopicReader::Read(const TakeRecord& take) {
   for (const std::string& text : templates_) {
     if (!topics_.empty()) break;
     WALPOST_ASSIGN_OR_RETURN(const TopicTemplate topic,
-                             ParseDeadLetterTopic(text));
+                             ParseDeadLetterTopic(text, NameRule::kKafka));
     if (topic.prefix().empty()) {
       untold = fmt::format(
           "which topics have dead letters cannot be told from "

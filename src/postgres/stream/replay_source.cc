@@ -34,11 +34,11 @@ ReplaySource::ReplaySource(asio::any_io_executor executor,
                            const WalSourceOptions& options,
                            const OutboxOptions& outbox,
                            std::vector<std::vector<std::string>> references,
-                           EventConsumer& consumer)
+                           EventConsumer& consumer, int number)
     : executor_(executor),
       options_(options),
       outbox_(outbox),
-      copy_(fmt::format("walpost_replay_{}", getpid())),
+      copy_(fmt::format("walpost_replay_{}_{}", getpid(), number)),
       stream_(ReplayStreamOptions(options_, copy_), outbox,
               std::move(references), consumer),
       reader_(executor, stream_) {}

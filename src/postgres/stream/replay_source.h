@@ -51,10 +51,11 @@ class ReplaySource {
   static constexpr char kApplicationName[] = "walpost:replay";
 
   // `references`: see TransactionAssembler. `consumer` outlives this object.
+  // `number`: another one for each source of a process.
   ReplaySource(boost::asio::any_io_executor executor,
                const WalSourceOptions& options, const OutboxOptions& outbox,
                std::vector<std::vector<std::string>> references,
-               EventConsumer& consumer);
+               EventConsumer& consumer, int number);
 
   // kFailedPrecondition: no guard slot, or the WAL was removed; names the
   // oldest available LSN. kInvalidArgument: the request makes no sense.

@@ -1,0 +1,1 @@
+"""The sinks beside Kafka, with what people use for them today."""
