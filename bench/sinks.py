@@ -1,6 +1,7 @@
 """The sinks beside Kafka: walpost and Debezium Server with the same broker.
 
-For each broker, and in shuffled order for each contender:
+For each broker the client library alone, as a ceiling; and in shuffled order for
+each contender:
 
   drain   a backlog that was there before, from its first record in the broker
           to the last: records a second, CPU of the contender and of the broker,
@@ -29,7 +30,7 @@ import pgbench
 import rig
 from harness import Postgres, wait_until
 from sink.brokers import BROKERS
-from sink.contenders import CONTENDERS, PUBLICATION
+from sink.contenders import CONTENDERS, Client
 
 _DDL = """
 create table outbox (
@@ -129,6 +130,20 @@ class Bench:
                         accounts.cpu_s("broker") / (rows - first) * 1e6,
                     "peak MB": contender.peak_bytes() / (1 << 20)})
 
+    def ceiling(self, broker):
+        rows = self._options.rows
+        broker.make_place()
+        accounts = rig.Accounts({"broker": broker.pid})
+        cpu_s = Client(broker, rows).run()
+        accounts.close()
+        if broker.count() != rows:
+            raise RuntimeError(f"{broker.count()} of {rows} records")
+        self._note(broker, Client, "drain", {
+            "events/s": rows / accounts.elapsed_s,
+            "CPU-s per million": cpu_s / rows * 1e6,
+            "CPU-s per million of the broker":
+                accounts.cpu_s("broker") / rows * 1e6})
+
     def rate(self, broker, make, kills=0):
         options = self._options
         with self._place(broker) as (database, slot, directory):
@@ -210,6 +225,7 @@ def main():
             broker.start()
             bench = Bench(directory / f"runs-{name}", postgres, options, results)
             for _ in range(options.rounds):
+                bench.ceiling(broker)
                 for make in random.sample(contenders, len(contenders)):
                     bench.drain(broker, make)
                     bench.rate(broker, make)

@@ -22,6 +22,10 @@ pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
 set_property(TARGET PkgConfig::re2 PROPERTY INTERFACE_COMPILE_OPTIONS)
 pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
+pkg_check_modules(hiredis REQUIRED IMPORTED_TARGET hiredis)
+# Likewise its -D, which has no effect where a file's size has 64 bits anyway.
+set_property(TARGET PkgConfig::hiredis PROPERTY INTERFACE_COMPILE_OPTIONS)
+pkg_check_modules(rabbitmq REQUIRED IMPORTED_TARGET librabbitmq)
 find_library(NATS_LIBRARY nats REQUIRED)
 find_path(NATS_INCLUDE_DIR nats/nats.h REQUIRED)
 add_library(nats::nats UNKNOWN IMPORTED)
@@ -55,3 +59,8 @@ target_link_libraries(walpost_asio
 target_compile_options(walpost_asio PUBLIC -Wno-mismatched-new-delete)
 target_compile_definitions(walpost_asio PUBLIC
   BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION)
+
+add_library(walpost_asio_ssl STATIC EXCLUDE_FROM_ALL
+  ${PROJECT_SOURCE_DIR}/cmake/compiled/asio_ssl.cc)
+target_link_libraries(walpost_asio_ssl
+  PUBLIC walpost_asio OpenSSL::SSL PRIVATE walpost_compiler)

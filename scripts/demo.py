@@ -4,7 +4,9 @@ It uses the harness of the end-to-end tests: the servers die with this process,
 however it ends.
 """
 
+import argparse
 import contextlib
+import importlib
 import pathlib
 import random
 import secrets
@@ -28,6 +30,7 @@ from harness.kafka_reader import parse_record  # noqa: E402
 from harness.ports import free_port  # noqa: E402
 from harness.process import Process  # noqa: E402
 
+SINKS = ["kafka", "redis"]
 _ORDERS = 1000
 _PER_SECOND = 200
 
@@ -46,38 +49,38 @@ returning id::text, aggregate_id, payload::text, (payload->>'orderId')::int
 
 
 def main():
-    keep = sys.argv[1:] == ["--keep"]
-    if sys.argv[1:] and not keep:
-        sys.exit("usage: scripts/demo [--keep]")
+    parser = argparse.ArgumentParser("scripts/demo", allow_abbrev=False)
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--sink", default="kafka", choices=SINKS)
+    words = parser.parse_args()
+    sink = (_Kafka if words.sink == "kafka" else
+            importlib.import_module(f"demo_{words.sink}").Sink)()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(1))
     try:
         with contextlib.ExitStack() as cleanup:
-            _show(cleanup, keep)
+            _show(cleanup, sink, words.keep)
     except KeyboardInterrupt:
         print()
     print("\nAll stopped and removed. Next: scripts/demo --keep to play on;"
           "\nscripts/test to try to break it; README.md for your tables.")
 
 
-def _show(cleanup, keep):
+def _show(cleanup, sink, keep):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="walpost-demo-"))
     cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
     folder.chmod(0o755)  # Postgres runs as another user
 
-    _say(1, "PostgreSQL and Apache Kafka: private ones, unless WALPOST_PG and "
-            "WALPOST_BROKERS say otherwise")
-    server, broker = _servers(folder, cleanup)
+    _say(1, f"PostgreSQL and {sink.title}")
+    server = _postgres(folder, cleanup)
     database = server.create_database()
     cleanup.callback(database.drop)
     topics = f"walpost.demo.{secrets.token_hex(3)}."
     topic = topics + "order"
-    broker.create_topic(topic, 4)
-    if isinstance(broker, ExternalKafka):
-        cleanup.callback(broker.delete_topic, topic)
+    sink.start(folder, topic, cleanup)
     version = database.value("show server_version").split()[0]
     _more(f"PostgreSQL {version}: {_without_password(database)}")
-    _more(f"Kafka: {broker.bootstrap}, topic {topic}")
+    _more(sink.address())
 
     _say(2, "walpost init makes the outbox table, publication and slot; "
             "walpost run relays")
@@ -85,7 +88,7 @@ def _show(cleanup, keep):
         "postgres": {"conninfo": database.conninfo(), "slot": database.name,
                      "publication": "walpost"},
         "route": {"topic": topics + "{aggregate_type}"},
-        "kafka": {"brokers": broker.bootstrap},
+        **sink.sections(),
         "http": {"listen": f"127.0.0.1:{free_port()}"},
     })
     init = relay.verb("init")
@@ -99,7 +102,7 @@ def _show(cleanup, keep):
             "its event in one transaction")
     database.execute("create table orders (id int generated always as identity"
                      ", customer text, cents int)")
-    consumer = _Consumer(broker.bootstrap, topic, folder, cleanup)
+    consumer = sink.consumer(folder, topic, cleanup)
     with contextlib.closing(database.connect()) as connection:
         connection.autocommit = False
         expected = [_place(connection, topic)]
@@ -110,7 +113,7 @@ def _show(cleanup, keep):
     database.wait_confirmed(database.name)
     _more(f"{len(expected)} committed, {_ORDERS - len(expected)} rolled back")
 
-    _say(4, "What kcat, which is not ours, has read from Kafka meanwhile")
+    _say(4, f"What {sink.reader}, which is not ours, has read meanwhile")
     checker = Checker(expected, consumer.records)
     checker.assert_clean()
     _more(f"{len(consumer.records)} records: every committed order and none "
@@ -129,24 +132,19 @@ def _show(cleanup, keep):
     _more(f"walpost took {relay.peak_memory_bytes() / 2**20:.0f} MB at most")
 
     if keep:
-        _keep_running(relay, broker, topic, database)
+        _keep_running(relay, sink.reads(topic), database)
     if relay.stop() != 0:
         sys.exit(f"walpost did not end cleanly:\n{relay.log()}")
 
 
-def _servers(folder, cleanup):
-    """The user's servers where the environment names them, else our own."""
+def _postgres(folder, cleanup):
+    """The user's server where the environment names it, else our own."""
     server = ExternalPostgres.from_environment()
     if server is None:
         server = Postgres(folder / "postgres", settings={"fsync": "on"})
         cleanup.callback(server.close)
         server.start()
-    broker = ExternalKafka.from_environment()
-    if broker is None:
-        broker = Kafka(folder / "kafka")
-        cleanup.callback(broker.close)
-        broker.start()
-    return server, broker
+    return server
 
 
 def _place(connection, topic):
@@ -186,14 +184,49 @@ def _without_password(database):
     return " ".join(f"{name}={value}" for name, value in parts.items())
 
 
-def _keep_running(relay, broker, topic, database):
+def _keep_running(relay, reads, database):
     print(f"""
 Running until Ctrl-C. In other terminals:
-  kcat -b {broker.bootstrap} -C -u -t {topic}
+  {reads}
   psql '{_without_password(database)}'
   curl http://{relay.config['http']['listen']}/metrics
   build/release/walpost tail -c {relay.config_path}""")
     signal.pause()
+
+
+class _Kafka:
+    """What is Kafka's about the demo; demo_NAME.py has the other sinks."""
+
+    title = ("Apache Kafka: private ones, unless WALPOST_PG and "
+             "WALPOST_BROKERS say otherwise")
+    reader = "kcat"
+
+    def __init__(self):
+        self._broker = self._topic = None
+
+    def start(self, folder, topic, cleanup):
+        self._topic = topic
+        self._broker = ExternalKafka.from_environment()
+        is_own = self._broker is None
+        if is_own:
+            self._broker = Kafka(folder / "kafka")
+            cleanup.callback(self._broker.close)
+            self._broker.start()
+        self._broker.create_topic(topic, 4)
+        if not is_own:
+            cleanup.callback(self._broker.delete_topic, topic)
+
+    def address(self):
+        return f"Kafka: {self._broker.bootstrap}, topic {self._topic}"
+
+    def sections(self):
+        return {"kafka": {"brokers": self._broker.bootstrap}}
+
+    def consumer(self, folder, topic, cleanup):
+        return _Consumer(self._broker.bootstrap, topic, folder, cleanup)
+
+    def reads(self, topic):
+        return f"kcat -b {self._broker.bootstrap} -C -u -t {topic}"
 
 
 class _Consumer:

@@ -7,6 +7,7 @@ polls, large batches, offsets flushed every second.
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 
@@ -132,6 +133,26 @@ class DebeziumServer:
 
     def log(self):
         return (self._directory / "server.log").read_text()[-3000:]
+
+
+class Client:
+    """The client library alone, with records from no database."""
+
+    name = "client alone"
+
+    def __init__(self, broker, rows):
+        self._command = [
+            REPOSITORY / "build" / "release" / "bench" /
+            f"walpost_bench_{broker.name}", "127.0.0.1",
+            str(broker.server.port), str(rows)]
+
+    def run(self):
+        """Its CPU time, in seconds."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(self._command, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return (after.ru_utime + after.ru_stime
+                - before.ru_utime - before.ru_stime)
 
 
 def _java():

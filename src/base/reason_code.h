@@ -34,6 +34,7 @@ inline constexpr char kReasonTableUnsuitable[] = "table_unsuitable";
 // For records, from the brokers.
 inline constexpr char kReasonRecordTooLarge[] = "record_too_large";
 inline constexpr char kReasonRecordRefused[] = "record_refused";
+inline constexpr char kReasonUnroutable[] = "unroutable";
 
 // For the producer.
 inline constexpr char kReasonFenced[] = "fenced";

@@ -20,6 +20,8 @@
 #include "parking/parking_options.h"
 #include "polling/polling_options.h"
 #include "postgres/connect/source_options.h"
+#include "rabbitmq/options.h"
+#include "redis/options.h"
 #include "retention/retention_options.h"
 
 namespace walpost {
@@ -33,8 +35,11 @@ struct Config {
   PollingOptions polling;  // if this is the source
   OutboxOptions outbox;
   SinkKind sink = SinkKind::kKafka;
-  ProducerOptions kafka;  // if this is the sink
-  NatsOptions nats;       // likewise
+  // Only the options of the sink count.
+  ProducerOptions kafka;
+  NatsOptions nats;
+  RabbitmqOptions rabbitmq;
+  RedisOptions redis;
   AcknowledgementWindow::Options window;
   TransactionOptions transactions;
   ErrorActions on_error;

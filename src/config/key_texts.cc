@@ -268,6 +268,96 @@ constexpr KeyText kTexts[] = {
      "with one of them"},
     {"nats.create_stream.duplicate_window", "", Reload::kNo,
      "a message that is sent again within it is stored once"},
+    {"rabbitmq.nodes",
+     "required for `run`, `check` and `replay` with `sink: rabbitmq`",
+     Reload::kNo,
+     "host:port, …: tried in turn. Without a port it is 5672, with TLS 5671 "
+     "([rabbitmq.md](rabbitmq.md))"},
+    {"rabbitmq.vhost", "", Reload::kNo, "the virtual host"},
+    {"rabbitmq.user", "", Reload::kCredentials,
+     "empty: the server takes the name in `rabbitmq.tls.certificate_file` "
+     "(`EXTERNAL`)"},
+    {"rabbitmq.password", "", Reload::kCredentials,
+     "read again for each connection"},
+    {"rabbitmq.tls.enabled", "", Reload::kNo,
+     "the connection is encrypted, and the server's certificate verified"},
+    {"rabbitmq.tls.ca_file", "`\"\"` (those of the system)", Reload::kNo,
+     "certificates of the authorities that the server's must come from"},
+    {"rabbitmq.tls.certificate_file", "`\"\"` (none)", Reload::kNo,
+     "the certificate of walpost, with its chain, in PEM"},
+    {"rabbitmq.tls.key_file", "`\"\"` (none)", Reload::kNo, "its key"},
+    {"rabbitmq.tls.verify_host", "", Reload::kNo,
+     "the server's certificate must have the name or address of the node"},
+    {"rabbitmq.exchange", "`\"\"` (the default exchange)", Reload::kNo,
+     "template: `{topic}` (of the record, made by `route.topic`), `{topic.1}` "
+     "(its first word between dots), `{topic.2-}` (from its second word on), "
+     "`{key}` or `{type}`. In the default exchange the routing key is the name "
+     "of a queue"},
+    {"rabbitmq.routing_key", "", Reload::kNo, "template, likewise"},
+    {"rabbitmq.content_type", "", Reload::kNo,
+     "property `content-type`, unless the record has a header of that name"},
+    {"rabbitmq.create.exchange_type", "`\"\"` (not declared)", Reload::kNo,
+     "`topic`, `direct`, `fanout`, …: declares `rabbitmq.exchange`, durable, "
+     "if "
+     "it is missing"},
+    {"rabbitmq.create.queue", "`\"\"` (none)", Reload::kNo,
+     "declares this quorum queue if it is missing, and binds it to the "
+     "exchange"},
+    {"rabbitmq.create.binding_key", "", Reload::kNo,
+     "of this binding: all routing keys of a `topic` exchange"},
+    {"rabbitmq.heartbeat", "", Reload::kNo,
+     "a server that has sent nothing for twice this time is given up"},
+    {"rabbitmq.connect_timeout", "", Reload::kNo,
+     "for a connection and its login, then the next node is tried"},
+    {"rabbitmq.confirm_timeout", "", Reload::kNo,
+     "a message that is not confirmed for this time is sent again on a new "
+     "connection"},
+    {"rabbitmq.max_message_bytes", "", Reload::kNo,
+     "a larger payload cannot be delivered (`record_too_large`). Not more than "
+     "`max_message_size` of the server, which does not tell it: 16 MiB since "
+     "RabbitMQ 4.0, 128 MiB before"},
+    {"redis.address", "required, or `redis.sentinels`", Reload::kNo,
+     "host:port of the Redis server ([redis.md](redis.md))"},
+    {"redis.sentinels", "`[]`", Reload::kNo,
+     "host:port of each Sentinel, in place of `redis.address`: they say which "
+     "server is the master"},
+    {"redis.master", "", Reload::kNo,
+     "name that the Sentinels have for the servers, as in `mymaster`"},
+    {"redis.username", "", Reload::kCredentials,
+     "user of Redis' ACL; without it, the user `default`"},
+    {"redis.password", "", Reload::kCredentials,
+     "its password, best as `${env:NAME}` or `${file:PATH}`"},
+    {"redis.sentinel_username", "", Reload::kCredentials,
+     "user for the Sentinels"},
+    {"redis.sentinel_password", "", Reload::kCredentials, "its password"},
+    {"redis.tls", "", Reload::kNo,
+     "TLS to servers and Sentinels; their certificates are verified"},
+    {"redis.tls_ca_file", "the system's", Reload::kNo,
+     "PEM file of the authorities that may have signed them"},
+    {"redis.tls_certificate_file", "", Reload::kNo,
+     "PEM file of a client certificate"},
+    {"redis.tls_key_file", "", Reload::kNo, "PEM file of its key"},
+    {"redis.tls_verify_name", "", Reload::kNo,
+     "the certificate must be for the host that walpost connects to"},
+    {"redis.database", "", Reload::kNo, "number for `SELECT`"},
+    {"redis.durability", "", Reload::kNo,
+     "when an entry is acknowledged: `fsync`, once it is in the synced "
+     "append-only file (`appendfsync always`, or `WAITAOF` from Redis 7.2 on; "
+     "walpost refuses a server without); or `memory` "
+     "([redis.md](redis.md#what-an-acknowledgement-means))"},
+    {"redis.replicas", "", Reload::kNo,
+     "replicas that must have an entry, besides (`WAIT`)"},
+    {"redis.max_entries", "`0` (all)", Reload::kNo,
+     "entries that a stream keeps, approximately (`MAXLEN ~`); consumers that "
+     "are further behind lose events"},
+    {"redis.max_entry_bytes", "", Reload::kNo,
+     "a larger record cannot be delivered (`record_too_large`)"},
+    {"redis.create", "", Reload::kNo,
+     "streams are created by their first entry; otherwise records wait until "
+     "their stream exists"},
+    {"redis.timeout", "", Reload::kNo,
+     "without an answer for this long, the connection is given up, and the "
+     "records are sent again"},
     {"delivery.max_in_flight_records", "", Reload::kNo,
      "maximum records without acknowledgement. `auto`: 2000, or 4 for each "
      "partition of the topics that records go to, at most 24000 (`source: "

@@ -13,10 +13,18 @@ namespace walpost {
 // Valid as long as `config`. Properties of Kafka are taken up one by one
 // (live_config.h).
 inline std::map<std::string, ReloadableText*> SinkCredentials(Config& config) {
+  RabbitmqOptions& rabbitmq = config.rabbitmq;
+  RedisOptions& redis = config.redis;
   return {
       {"nats.user", &config.nats.user},
       {"nats.password", &config.nats.password},
       {"nats.token", &config.nats.token},
+      {"rabbitmq.user", &rabbitmq.user},
+      {"rabbitmq.password", &rabbitmq.password},
+      {"redis.username", &redis.username},
+      {"redis.password", &redis.password},
+      {"redis.sentinel_username", &redis.sentinel_username},
+      {"redis.sentinel_password", &redis.sentinel_password},
   };
 }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "config/broker_list.h"
 #include "config/nats_section.h"
+#include "config/redis_section.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -40,6 +41,51 @@ void ReadKafka(Section section, ProducerOptions& kafka) {
   section.Done("; properties of librdkafka belong in kafka.properties");
 }
 
+// Seconds, which the options count.
+void ReadSeconds(Section& section, const std::string& key,
+                 std::chrono::seconds& value, std::chrono::seconds least,
+                 std::chrono::seconds most) {
+  std::chrono::milliseconds time = value;
+  section.Read(key, time, least, most);
+  if (time % std::chrono::seconds(1) != std::chrono::milliseconds(0)) {
+    section.Fail(key, "whole seconds, as in 5s");
+  }
+  value = std::chrono::duration_cast<std::chrono::seconds>(time);
+}
+
+void ReadRabbitmq(Section section, RabbitmqOptions& rabbitmq) {
+  using std::chrono::seconds;
+  section.ReadTextOrList("nodes", rabbitmq.nodes);
+  section.Read("vhost", rabbitmq.vhost);
+  section.ReadSecret("user", rabbitmq.user);
+  section.ReadSecret("password", rabbitmq.password);
+  Section tls = section.Child("tls");
+  tls.Read("enabled", rabbitmq.tls.enabled);
+  tls.Read("ca_file", rabbitmq.tls.ca_file);
+  tls.Read("certificate_file", rabbitmq.tls.certificate_file);
+  tls.Read("key_file", rabbitmq.tls.key_file);
+  tls.Read("verify_host", rabbitmq.tls.verify_host);
+  tls.Done();
+  section.Read("exchange", rabbitmq.exchange);
+  section.Read("routing_key", rabbitmq.routing_key);
+  section.Read("content_type", rabbitmq.content_type);
+  RabbitmqCreation& creation = rabbitmq.create;
+  Section create = section.Child("create");
+  create.Read("exchange_type", creation.exchange_type);
+  create.Read("queue", creation.queue);
+  create.Read("binding_key", creation.binding_key);
+  create.Done();
+  ReadSeconds(section, "heartbeat", rabbitmq.heartbeat, seconds(1),
+              seconds(600));
+  ReadSeconds(section, "connect_timeout", rabbitmq.connect_timeout, seconds(1),
+              seconds(600));
+  ReadSeconds(section, "confirm_timeout", rabbitmq.confirm_timeout, seconds(5),
+              seconds(3600));
+  section.ReadSize("max_message_bytes", rabbitmq.max_message_bytes, 1,
+                   size_t{512} << 20);
+  section.Done();
+}
+
 // One that the role may most likely describe: brokers log what they deny.
 std::string ProbedTopic(const OutboxOptions& outbox) {
   if (!outbox.checkpoint_topic.empty()) return outbox.checkpoint_topic;
@@ -69,6 +115,8 @@ void ReadSink(Section& root, Config& config) {
   }
   ReadKafka(root.Child("kafka"), config.kafka);
   ReadNats(root.Child("nats"), config.nats);
+  ReadRabbitmq(root.Child("rabbitmq"), config.rabbitmq);
+  ReadRedis(root.Child("redis"), config.redis);
 }
 
 void CheckSinkKind(Section& root, const Config& config) {
@@ -123,6 +171,8 @@ void CheckSinkKind(Section& root, const Config& config) {
 void CompleteSink(Config& config) {
   ProducerOptions& kafka = config.kafka;
   kafka.client_id = "walpost-" + config.postgres.slot;
+  config.redis.client_name = kafka.client_id;
+  config.rabbitmq.connection_name = kafka.client_id;
   kafka.max_records = config.window.most_records();
   kafka.transaction_timeout = config.transactions.timeout;
   kafka.checkpoint_topic = config.checkpoint.topic;

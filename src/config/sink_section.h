@@ -1,4 +1,5 @@
-// Reads and checks the sections of the sinks: `sink`, and the keys `kafka.*`.
+// Reads and checks the sections of the sinks: `sink`, and the keys of
+// each sink, as `kafka.*`.
 #pragma once
 
 #include "config/config.h"

@@ -58,7 +58,7 @@ struct ErrorClass {
   std::string_view remedy;
 };
 
-inline constexpr std::array<ErrorClass, 12> kErrorClasses = {{
+inline constexpr std::array<ErrorClass, 13> kErrorClasses = {{
     {kReasonTopicFieldMissing,
      "give the name a default ({column|default:TEXT}), or the column NOT NULL"},
     {kReasonTopicIllegal, "change the name with |lower or |replace:FROM:TO"},
@@ -82,6 +82,9 @@ inline constexpr std::array<ErrorClass, 12> kErrorClasses = {{
      "raise max.message.bytes of the topic and "
      "message.max.bytes in kafka.properties"},
     {kReasonRecordRefused, "change what the brokers or the topic demand"},
+    {kReasonUnroutable,
+     "bind a queue to the exchange for this routing key, or set "
+     "rabbitmq.create"},
 }};
 
 // Index into kErrorClasses; kErrorClasses.size(): there is no such class.

@@ -56,10 +56,11 @@ constexpr SinkWords WordsOf(SinkKind kind) {
       return {"Redis",
               "Redis server",
               "Redis servers",
-              "redis.servers",
+              "redis.address",
               "127.0.0.1:6379",
               "stream",
-              "XADD makes it",
+              "create it (redis-cli -u redis://{0} XGROUP CREATE {1} walpost 0 "
+              "MKSTREAM), or set redis.create: true",
               "are the replicas connected that redis.durability asks for"};
     case SinkKind::kKafka:
       break;

@@ -135,6 +135,7 @@ TEST(MetricsPageTest, ShowsEachCounter) {
            "walpost_rows_of_other_tables_total 8",
            "walpost_dead_letters_total{class=\"topic_illegal\"} 15",
            "walpost_dead_letters_total{class=\"record_refused\"} 0",
+           "walpost_dead_letters_total{class=\"unroutable\"} 0",
            "walpost_skipped_events_total{class=\"topic_field_missing\"} 16",
            "walpost_skipped_events_total{class=\"record_refused\"} 15",
            "walpost_parked_events_total{class=\"headers_unreadable\"} 17",

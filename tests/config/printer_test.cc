@@ -106,6 +106,7 @@ on_error:
   conversion_failed: stop
   record_too_large: stop
   record_refused: stop
+  unroutable: stop
 parking:
   table: public.walpost_parked
   max_keys: 1000

@@ -60,6 +60,25 @@ def test_the_password_of_walpost_is_that_of_its_role(content):
     assert f"password '{password}'" in (_DIRECTORY / "shop.sql").read_text()
 
 
+def test_the_profile_of_redis_fits_its_server(content):
+    """A real redis-server takes its settings, and walpost its configuration."""
+    service = content["services"]["redis"]
+    settings = service["command"][1:]
+    assert settings == ["--appendonly", "yes", "--appendfsync", "always"]
+    config = yaml.safe_load((_DIRECTORY / "walpost-redis.yaml").read_text())
+    host, _, port = config["redis"]["address"].partition(":")
+    assert content["services"][host] is service
+    assert f":{port}" in service["ports"][0]
+    relay = content["services"]["walpost-redis"]
+    assert service["profiles"] == relay["profiles"] == ["redis"]
+    said = subprocess.run(
+        [walpost_binary(), "check", "--offline", "-c",
+         _DIRECTORY / "walpost-redis.yaml"], check=False, timeout=30,
+        env={**os.environ, **relay["environment"]}, capture_output=True,
+        text=True)
+    assert said.returncode == 0, said.stdout + said.stderr
+
+
 # Path in the file, what is put there, and how the fault is named. None: removed.
 _BROKEN = [
     ("services postgres volumes 1", "../sql/no.sql:/x:ro", "not a file"),

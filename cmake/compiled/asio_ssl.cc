@@ -1,0 +1,2 @@
+// Asio's TLS, likewise.
+#include <boost/asio/ssl/impl/src.hpp>

@@ -1,0 +1,147 @@
+#include "rabbitmq/records_in_flight.h"
+
+#include "base/check.h"
+#include "base/reason_code.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+
+namespace walpost::rabbitmq {
+
+void RecordsInFlight::Add(Sequence sequence, std::string_view topic,
+                          KeyOrder::Lane lane, Message message) {
+  bytes_ += message.frames.size();
+  const size_t index = TopicIndex(topic);
+  records_.emplace(sequence, Entry{std::move(message), lane, index});
+  if (order_.Add(lane, sequence)) to_send_.push_back(sequence);
+}
+
+size_t RecordsInFlight::TopicIndex(std::string_view topic) {
+  const auto [found, is_new] =
+      topic_indexes_.try_emplace(std::string(topic), topics_.size());
+  if (is_new) topics_.emplace_back(topic, 0);
+  return found->second;
+}
+
+const Message* RecordsInFlight::NextToSend(MonotonicTime now) {
+  while (!to_retry_.empty() && to_retry_.front().first <= now) {
+    to_send_.push_back(to_retry_.front().second);
+    to_retry_.pop_front();
+  }
+  if (to_send_.empty()) return nullptr;
+  const Sequence sequence = to_send_.front();
+  to_send_.pop_front();
+  const Message& message = records_.at(sequence).message;
+  confirms_.Add(sequence, message.identity, now);
+  return &message;
+}
+
+absl::StatusOr<RecordsInFlight::Reports> RecordsInFlight::OnAck(
+    const AckEvent& ack, MonotonicTime now) {
+  using Outcome = Confirms::Settled::Outcome;
+  WALPOST_ASSIGN_OR_RETURN(const std::vector<Confirms::Settled> all,
+                           ack.is_negative
+                               ? confirms_.OnNack(ack.tag, ack.is_multiple)
+                               : confirms_.OnAck(ack.tag, ack.is_multiple));
+  Reports reports;
+  for (const Confirms::Settled& settled : all) {
+    switch (settled.outcome) {
+      case Outcome::kStored:
+        OnStored(settled.sequence, reports);
+        break;
+      case Outcome::kUnroutable:
+        OnUnroutable(settled, reports);
+        break;
+      case Outcome::kRejected:
+        to_retry_.emplace_back(now + kRetryPause, settled.sequence);
+        break;
+    }
+  }
+  return reports;
+}
+
+absl::Status RecordsInFlight::OnReturn(const ReturnEvent& event) {
+  return confirms_.OnReturn(
+      event.identity,
+      fmt::format("no queue gets the message: exchange \"{}\", routing key "
+                  "\"{}\" ({} {})",
+                  event.exchange, event.routing_key, event.code, event.text));
+}
+
+RecordsInFlight::Entry RecordsInFlight::Take(Sequence sequence) {
+  const auto found = records_.find(sequence);
+  WALPOST_CHECK(found != records_.end());
+  Entry entry = std::move(found->second);
+  records_.erase(found);
+  bytes_ -= entry.message.frames.size();
+  return entry;
+}
+
+void RecordsInFlight::OnStored(Sequence sequence, Reports& reports) {
+  const Entry entry = Take(sequence);
+  ++topics_[entry.topic].second;
+  reports.push_back({sequence, absl::OkStatus()});
+  if (const auto next = order_.Next(entry.lane)) to_send_.push_back(*next);
+}
+
+void RecordsInFlight::OnUnroutable(const Confirms::Settled& settled,
+                                   Reports& reports) {
+  const Entry entry = Take(settled.sequence);
+  reports.push_back(
+      {settled.sequence, Undeliverable(kReasonUnroutable, settled.reason)});
+  FailBehind(entry.lane, reports);
+}
+
+void RecordsInFlight::FailBehind(KeyOrder::Lane lane, Reports& reports) {
+  while (const auto next = order_.Next(lane)) {
+    Take(*next);
+    reports.push_back(
+        {*next,
+         absl::AbortedError("an earlier record of its key reached no queue")});
+  }
+}
+
+std::optional<Sequence> RecordsInFlight::FindBySize(size_t body_bytes) const {
+  for (const auto& [sequence, entry] : records_) {
+    if (entry.message.body_bytes == body_bytes) return sequence;
+  }
+  return std::nullopt;
+}
+
+RecordsInFlight::Reports RecordsInFlight::TakeOne(Sequence sequence,
+                                                  const absl::Status& status) {
+  Take(sequence);
+  return {{sequence, status}};
+}
+
+RecordsInFlight::Reports RecordsInFlight::TakeAll(const absl::Status& status) {
+  Reports reports;
+  for (const auto& [sequence, entry] : records_) {
+    reports.push_back({sequence, status});
+  }
+  records_.clear();
+  order_.Clear();
+  confirms_.Clear();
+  to_send_.clear();
+  to_retry_.clear();
+  bytes_ = 0;
+  return reports;
+}
+
+std::optional<RecordsInFlight::Slow> RecordsInFlight::Slowest() const {
+  const auto oldest = confirms_.oldest();
+  if (!oldest) return std::nullopt;
+  return Slow{records_.at(oldest->sequence).message.routing_key, oldest->since};
+}
+
+std::string RecordsInFlight::Rejected() const {
+  if (to_retry_.empty()) return "";
+  return records_.at(to_retry_.front().second).message.routing_key;
+}
+
+NamedCounts RecordsInFlight::AcknowledgedByTopic() const {
+  NamedCounts counts;
+  for (const auto& [topic, count] : topics_) counts.Add(topic, count);
+  return counts;
+}
+
+}  // namespace walpost::rabbitmq

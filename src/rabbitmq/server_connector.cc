@@ -1,0 +1,151 @@
+#include "rabbitmq/server_connector.h"
+
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "log/log.h"
+
+namespace walpost::rabbitmq {
+namespace {
+
+constexpr Backoff::Options kPauses{.initial = std::chrono::milliseconds(200),
+                                   .cap = std::chrono::milliseconds(3000),
+                                   .least = std::chrono::milliseconds(50)};
+
+std::string ContentOf(const std::string& path) {
+  if (path.empty()) return "";
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+Sha256Digest DigestOf(const RabbitmqOptions& options, const std::string& user,
+                      const std::string& password) {
+  std::string text;
+  for (const std::string& part :
+       {user, password, ContentOf(options.tls.ca_file),
+        ContentOf(options.tls.certificate_file),
+        ContentOf(options.tls.key_file)}) {
+    text += fmt::format("{}:", part.size());
+    text += part;
+  }
+  return Sha256(text);
+}
+
+}  // namespace
+
+ServerConnector::ServerConnector(boost::asio::any_io_executor executor,
+                                 RabbitmqOptions options,
+                                 std::vector<RabbitmqAddress> addresses,
+                                 std::vector<AmqpCall> calls, ServerTurn turn,
+                                 Connection::Handlers handlers)
+    : executor_(executor),
+      options_(std::move(options)),
+      addresses_(std::move(addresses)),
+      calls_(std::move(calls)),
+      turn_(std::move(turn)),
+      handlers_(std::move(handlers)),
+      timer_(executor),
+      backoff_(kPauses, std::random_device()()) {}
+
+ServerConnector::~ServerConnector() { Stop(); }
+
+void ServerConnector::Start() {
+  timer_.expires_after(std::chrono::milliseconds(0));
+  timer_.async_wait([this, lifetime = std::weak_ptr(lifetime_)](
+                        boost::system::error_code error) {
+    if (!error && !lifetime.expired()) Try();
+  });
+}
+
+void ServerConnector::Stop() {
+  is_stopped_ = true;
+  timer_.cancel();
+  if (connection_ != nullptr) connection_->Abort();
+}
+
+Connection* ServerConnector::ready() const {
+  const bool is_ready =
+      !is_stopped_ && connection_ != nullptr && connection_->is_ready();
+  return is_ready ? connection_.get() : nullptr;
+}
+
+absl::Status ServerConnector::ReadLogin() {
+  WALPOST_ASSIGN_OR_RETURN(login_.user, options_.user.Read());
+  WALPOST_ASSIGN_OR_RETURN(password_, options_.password.Read());
+  login_.vhost = options_.vhost;
+  digest_ = DigestOf(options_, login_.user, password_);
+  return absl::OkStatus();
+}
+
+bool ServerConnector::credentials_have_changed() const {
+  if (login_.vhost.empty()) return false;  // none was read
+  const absl::StatusOr<std::string> user = options_.user.Read();
+  const absl::StatusOr<std::string> password = options_.password.Read();
+  if (!user.ok() || !password.ok()) return false;
+  return DigestOf(options_, *user, *password) != digest_;
+}
+
+void ServerConnector::Try() {
+  if (is_stopped_) return;
+  const absl::Status read = ReadLogin();
+  if (!read.ok()) return OnFailed(read);
+  Connection::Options options;
+  options.address = addresses_[*turn_ % addresses_.size()];
+  options.tls = options_.tls;
+  options.connect_timeout = options_.connect_timeout;
+  options.heartbeat = options_.heartbeat;
+  options.handshake.login = login_;
+  options.handshake.password = password_;
+  options.handshake.is_external = login_.user.empty();
+  options.handshake.connection_name = options_.connection_name;
+  options.handshake.heartbeat_seconds =
+      static_cast<uint16_t>(options_.heartbeat.count());
+  options.handshake.calls = calls_;
+  Connection::Handlers handlers = handlers_;
+  handlers.on_ready = [this] {
+    trouble_.clear();
+    rejects_credentials_ = false;
+    const ServerFacts& facts = connection_->handshake().facts();
+    LogInfo("connected to RabbitMQ {} at {}, cluster {}", facts.version,
+            connection_->address().ToString(), facts.cluster_name);
+    handlers_.on_ready();
+  };
+  handlers.on_failed = [this](const absl::Status& error) { OnFailed(error); };
+  connection_ =
+      Connection::Open(executor_, std::move(options), std::move(handlers));
+}
+
+void ServerConnector::OnFailed(const absl::Status& error) {
+  ++*turn_;
+  const bool was_ready = connection_ != nullptr && connection_->is_ready();
+  if (was_ready) return handlers_.on_failed(error);
+  const std::string text(error.message());
+  if (text != trouble_) LogWarn("RabbitMQ: {}", text);
+  trouble_ = text;
+  rejects_credentials_ = false;
+  if (connection_ != nullptr) {
+    const auto& closed = connection_->handshake().closed();
+    rejects_credentials_ = closed && RejectsLogin(*closed);
+  }
+  TryAgain();
+}
+
+// The other servers at once; a pause when all have failed.
+void ServerConnector::TryAgain() {
+  if (is_stopped_) return;
+  const bool is_round_over = ++failures_ % addresses_.size() == 0;
+  timer_.expires_after(is_round_over ? backoff_.Next()
+                                     : std::chrono::milliseconds(0));
+  timer_.async_wait([this, lifetime = std::weak_ptr(lifetime_)](
+                        boost::system::error_code failed) {
+    if (!failed && !lifetime.expired()) Try();
+  });
+}
+
+}  // namespace walpost::rabbitmq

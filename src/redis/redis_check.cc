@@ -1,0 +1,129 @@
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <utility>
+
+#include "base/kafka_cluster.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "redis/redis_sinks.h"
+#include "redis/server_session.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+
+namespace {
+
+class RedisCheck {
+ public:
+  RedisCheck(asio::any_io_executor executor, RedisOptions options)
+      : options_(std::move(options)), session_(std::move(executor), options_) {}
+
+  asio::awaitable<void> Run(const std::vector<std::string>& streams,
+                            MonotonicTime deadline) {
+    const absl::Status opened = co_await session_.Open(deadline);
+    if (!opened.ok()) {
+      AddUnreached(opened);
+      co_return;
+    }
+    const Findings judged =
+        JudgeServer(session_.facts(), options_, session_.name());
+    Findings& all = found_.findings;
+    all.insert(all.end(), judged.begin(), judged.end());
+    if (FirstError(judged) != nullptr) co_return;
+    found_.answers = true;
+    found_.cluster_id = kUnnamedCluster;
+    AddServer();
+    co_await LookAt(streams, deadline);
+  }
+
+  SinkFindings Take() { return std::move(found_); }
+
+ private:
+  void Add(Severity severity, FindingId id, std::string subject,
+           std::string text, std::string remedy = {}) {
+    found_.findings.push_back({severity, std::move(id), std::move(subject),
+                               std::move(text), std::move(remedy)});
+  }
+
+  void AddUnreached(const absl::Status& opened) {
+    const bool is_rejected = session_.rejects_credentials();
+    const std::string cause(opened.message());
+    if (is_rejected) {
+      Add(Severity::kError, FindingId(kFindingCredentialsRejected), "Redis",
+          cause, "correct redis.username, redis.password or redis.tls_*");
+    } else if (absl::IsFailedPrecondition(opened)) {
+      Add(Severity::kError, FindingId("redis_refuses"), "Redis", cause);
+    } else {
+      Add(Severity::kError, FindingId("redis_unavailable"), "Redis", cause,
+          options_.sentinels.empty()
+              ? "correct redis.address, or start Redis"
+              : "correct redis.sentinels and redis.master, or start Redis");
+    }
+  }
+
+  void AddServer() {
+    const ServerFacts& facts = session_.facts();
+    Add(Severity::kOk, FindingId("redis_ok"), session_.name(),
+        fmt::format("answers; version {}, {} replica(s), append-only file {}",
+                    facts.version, facts.replicas,
+                    facts.has_append_only_file ? "on" : "off"));
+    if (options_.max_entries == 0) return;
+    Add(Severity::kNote, FindingId("redis_trims"), session_.name(),
+        fmt::format("streams keep about {} entries (redis.max_entries): a "
+                    "consumer that is further behind loses events",
+                    options_.max_entries));
+  }
+
+  asio::awaitable<void> LookAt(const std::vector<std::string>& streams,
+                               MonotonicTime deadline) {
+    std::string bytes;
+    for (const std::string& stream : streams) {
+      bytes += Command({"TYPE", stream});
+    }
+    const absl::StatusOr<std::vector<Reply>> replies =
+        co_await session_.connection().Ask(bytes, streams.size(), deadline);
+    if (!replies.ok()) co_return;
+    for (size_t i = 0; i < streams.size(); ++i) {
+      Judge(streams[i], (*replies)[i]);
+    }
+  }
+
+  void Judge(const std::string& stream, const Reply& type) {
+    const std::string subject = fmt::format("stream {}", stream);
+    if (type.is_error() || type.text() == "stream") return;
+    if (type.text() != "none") {
+      Add(Severity::kError, FindingId("redis_not_a_stream"), subject,
+          fmt::format("the key holds a {}", type.text()),
+          fmt::format("RENAME {0} {0}-before; or another route.topic", stream));
+    } else if (!options_.create) {
+      Add(Severity::kWarning, FindingId("redis_stream_missing"), subject,
+          "does not exist, and redis.create is false: its events "
+          "wait",
+          fmt::format("XGROUP CREATE {} GROUP 0 MKSTREAM", stream));
+    }
+  }
+
+  RedisOptions options_;
+  ServerSession session_;
+  SinkFindings found_;
+};
+
+}  // namespace
+
+absl::StatusOr<SinkFindings> CheckRedis(const RedisOptions& options,
+                                        const std::vector<std::string>& streams,
+                                        std::chrono::milliseconds timeout) {
+  WALPOST_RETURN_IF_ERROR(CheckRedisOptions(options));
+  asio::io_context io(1);
+  RedisCheck check(io.get_executor(), options);
+  const MonotonicTime deadline = std::chrono::steady_clock::now() + timeout;
+  bool is_done = false;
+  asio::co_spawn(io, check.Run(streams, deadline),
+                 [&is_done](std::exception_ptr) { is_done = true; });
+  io.run_until(deadline + std::chrono::seconds(1));
+  if (!is_done) return absl::UnavailableError("Redis: no answer in time");
+  return check.Take();
+}
+
+}  // namespace walpost

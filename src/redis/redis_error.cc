@@ -1,0 +1,86 @@
+#include "redis/redis_error.h"
+
+#include <array>
+#include <string>
+
+#include "base/reason_code.h"
+#include "fmt/format.h"
+
+namespace walpost {
+namespace {
+
+using Remedy = RedisError::Remedy;
+
+struct Rule {
+  std::string_view start;
+  Remedy remedy;
+  absl::StatusCode code;
+  std::string_view hint;
+  bool is_of_credentials = false;
+};
+
+constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
+constexpr auto kAborted = absl::StatusCode::kAborted;
+constexpr auto kOperator = absl::StatusCode::kFailedPrecondition;
+
+constexpr std::array kRules = {
+    Rule{"OOM ", Remedy::kRetry, kUnavailable,
+         "Redis has reached maxmemory: let consumers trim their streams, set "
+         "redis.max_entries, or raise the limit (CONFIG SET maxmemory BYTES)"},
+    Rule{"MISCONF ", Remedy::kRetry, kUnavailable,
+         "Redis cannot write to its disk: free space in its folder (CONFIG GET "
+         "dir), and see its log"},
+    Rule{"NOREPLICAS ", Remedy::kRetry, kUnavailable,
+         "start the replicas that min-replicas-to-write asks for"},
+    Rule{"LOADING ", Remedy::kRetry, kUnavailable, ""},
+    Rule{"BUSY ", Remedy::kRetry, kUnavailable,
+         "another client's script blocks Redis: SCRIPT KILL ends it"},
+    Rule{"TRYAGAIN ", Remedy::kRetry, kUnavailable, ""},
+    Rule{"CLUSTERDOWN ", Remedy::kRetry, kUnavailable, ""},
+    Rule{"NOSCRIPT ", Remedy::kNoScript, kAborted, ""},
+    Rule{"READONLY ", Remedy::kReconnect, kUnavailable,
+         "the server is a replica: with redis.sentinels walpost asks for the "
+         "master; redis.address must name it"},
+    Rule{"MASTERDOWN ", Remedy::kReconnect, kUnavailable, ""},
+    Rule{"UNBLOCKED ", Remedy::kReconnect, kUnavailable, ""},
+    Rule{"ERR WAIT cannot be used with replica", Remedy::kReconnect,
+         kUnavailable, ""},
+    Rule{"NOAUTH ", Remedy::kRefused, kOperator,
+         "set redis.username and redis.password", true},
+    Rule{"WRONGPASS ", Remedy::kRefused, kOperator,
+         "correct redis.username and redis.password", true},
+    Rule{"ERR AUTH ", Remedy::kRefused, kOperator,
+         "Redis has no password for this user: remove redis.password", true},
+    Rule{"NOPERM ", Remedy::kRefused, kOperator,
+         "ACL SETUSER NAME ~STREAMS +eval +evalsha +xadd +xrange +xtrim "
+         "+xinfo +info +ping +wait +waitaof +config|get +client|setname"},
+    Rule{"WRONGTYPE ", Remedy::kRefused, kOperator,
+         "the key is not a stream: rename it (RENAME KEY NEW), or write to "
+         "another one (route.topic)"},
+    Rule{"MOVED ", Remedy::kRefused, kOperator,
+         "the server is a node of Redis Cluster, which walpost does not "
+         "support: use a server with replicas and redis.sentinels"},
+};
+
+constexpr std::string_view kTooLarge = "Elements are too large";
+
+}  // namespace
+
+RedisError ClassifyRedisError(std::string_view error,
+                              std::string_view attempted) {
+  const auto text = [&](std::string_view hint) {
+    return fmt::format("{}: {}{}{}", attempted, error, hint.empty() ? "" : "; ",
+                       hint);
+  };
+  for (const Rule& rule : kRules) {
+    if (!error.starts_with(rule.start)) continue;
+    return {rule.remedy, absl::Status(rule.code, text(rule.hint)),
+            rule.is_of_credentials};
+  }
+  if (error.find(kTooLarge) != std::string_view::npos) {
+    return {Remedy::kRefused, Undeliverable(kReasonRecordTooLarge, text(""))};
+  }
+  return {Remedy::kRefused, absl::FailedPreconditionError(text(""))};
+}
+
+}  // namespace walpost

@@ -1,0 +1,32 @@
+// The table of Redis' errors: what an error reply means for the records that
+// it is about, and what an operator should do. Its first word is its code.
+//
+//   kRetry      passes by itself, on the same connection: memory, disk,
+//               replicas
+//   kReconnect  the server is not, or no longer, the right one
+//   kNoScript   the server does not know the script any more: send it again
+//   kRefused    an operator must act, or the record cannot be written; the
+//               status says which (delivery/error_policy.h)
+//
+// Pure. An error that is not in the table means stop.
+#pragma once
+
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace walpost {
+
+struct RedisError {
+  enum class Remedy { kRetry, kReconnect, kNoScript, kRefused };
+
+  Remedy remedy;
+  absl::Status status;
+  bool is_of_credentials = false;
+};
+
+// `attempted`: "adding to stream orders". `error`: the reply.
+RedisError ClassifyRedisError(std::string_view error,
+                              std::string_view attempted);
+
+}  // namespace walpost

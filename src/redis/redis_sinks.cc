@@ -1,0 +1,138 @@
+#include "redis/redis_sinks.h"
+
+#include <utility>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "redis/credential_digest.h"
+#include "redis/redis_sink.h"
+#include "redis/server_address.h"
+#include "redis/stream_tops.h"
+
+namespace walpost {
+namespace {
+
+SinkFactory SinksWith(boost::asio::any_io_executor executor,
+                      RedisOptions options, StreamTops* tops) {
+  return [=](const SinkOptions& wanted, RecordReports& reports,
+             std::function<void()> on_drained)
+             -> absl::StatusOr<std::unique_ptr<Sink>> {
+    WALPOST_RETURN_IF_ERROR(CheckRedisOptions(options));
+    WALPOST_ASSIGN_OR_RETURN(const Sha256Digest digest,
+                             DigestCredentials(options));
+    RedisOptions own = options;
+    own.client_name += wanted.client_id_suffix;
+    return std::make_unique<RedisSink>(executor, own, digest, reports,
+                                       std::move(on_drained), tops);
+  };
+}
+
+class RedisStreamKnowledge final : public TopicKnowledge {
+ public:
+  RedisStreamKnowledge(boost::asio::any_io_executor executor,
+                       RedisOptions options, StreamTops& whole,
+                       std::string stream)
+      : executor_(std::move(executor)),
+        options_(std::move(options)),
+        whole_(whole),
+        stream_(std::move(stream)) {}
+
+  SinkFactory Sinks() override { return SinksWith(executor_, options_, &own_); }
+  void Exchange() override {
+    whole_.Add(own_, stream_);
+    own_.Add(whole_, stream_);
+  }
+
+ private:
+  boost::asio::any_io_executor executor_;
+  RedisOptions options_;
+  StreamTops& whole_;
+  std::string stream_;
+  StreamTops own_;
+};
+
+class RedisKnowledge final : public SinkKnowledge {
+ public:
+  RedisKnowledge(boost::asio::any_io_executor executor, RedisOptions options)
+      : executor_(std::move(executor)), options_(std::move(options)) {}
+
+  SinkFactory Sinks() override {
+    return SinksWith(executor_, options_, &tops_);
+  }
+  std::unique_ptr<TopicKnowledge> Of(std::string topic) override {
+    return std::make_unique<RedisStreamKnowledge>(executor_, options_, tops_,
+                                                  std::move(topic));
+  }
+
+  const std::string& topics() const override { return tops_.text(); }
+  void SetTopics(std::string_view text) override { tops_.Add(text); }
+  const std::string& replaced_topic() const override {
+    return tops_.replaced();
+  }
+  void Forget() override { tops_.Forget(); }
+
+ private:
+  boost::asio::any_io_executor executor_;
+  RedisOptions options_;
+  StreamTops tops_;
+};
+
+absl::Status CheckTlsOptions(const RedisOptions& options) {
+  if (options.tls_certificate_file.empty() != options.tls_key_file.empty()) {
+    return absl::InvalidArgumentError(
+        "redis.tls_certificate_file and redis.tls_key_file go together");
+  }
+  const bool has_files =
+      !options.tls_ca_file.empty() || !options.tls_certificate_file.empty();
+  if (has_files && !options.tls) {
+    return absl::InvalidArgumentError(
+        "redis.tls is false, and redis.tls_* names files: set redis.tls: true");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckRedisOptions(const RedisOptions& options) {
+  if (options.address.empty() == options.sentinels.empty()) {
+    return absl::InvalidArgumentError(
+        options.address.empty()
+            ? "redis.address is missing: how to reach Redis, as in "
+              "127.0.0.1:6379; or redis.sentinels and redis.master"
+            : "redis.address and redis.sentinels exclude each other");
+  }
+  if (options.sentinels.empty()) {
+    WALPOST_RETURN_IF_ERROR(ServerPlace::Parse(options.address,
+                                               ServerPlace::kRedisPort,
+                                               "redis.address")
+                                .status());
+  } else if (options.master.empty()) {
+    return absl::InvalidArgumentError(
+        "redis.master is missing: the name that the Sentinels have for the "
+        "servers, as in mymaster");
+  }
+  for (const std::string& sentinel : options.sentinels) {
+    WALPOST_RETURN_IF_ERROR(ServerPlace::Parse(sentinel,
+                                               ServerPlace::kSentinelPort,
+                                               "redis.sentinels")
+                                .status());
+  }
+  if (!options.username.empty() && options.password.empty()) {
+    return absl::InvalidArgumentError(
+        "redis.username needs redis.password, as in ${env:REDIS_PASSWORD}");
+  }
+  return CheckTlsOptions(options);
+}
+
+SinkFactory RedisSinks(boost::asio::any_io_executor executor,
+                       RedisOptions options) {
+  return SinksWith(std::move(executor), std::move(options), nullptr);
+}
+
+std::unique_ptr<SinkKnowledge> MakeRedisKnowledge(
+    boost::asio::any_io_executor executor, RedisOptions options) {
+  return std::make_unique<RedisKnowledge>(std::move(executor),
+                                          std::move(options));
+}
+
+}  // namespace walpost

@@ -1,0 +1,109 @@
+// RedisWriter: the work of a RedisSink on the loop: connects, sends the rounds
+// of EntryQueues, and acknowledges what is durable.
+//
+//   connect ──▶ compare streams ──▶ round ──▶ durable? ──▶ acknowledge ──┐
+//      ▲ retry                        ▲                                  │
+//                                     └──────────────────────────────────┘
+//
+// A round is one write: a call of the script for each stream, then WAIT and
+// WAITAOF, as the configuration wants them. All replies are read before the
+// next round, so the order needs no assumption about pipelining.
+//
+// Errors that pass (memory, disk) are retried on the same connection; after
+// others, and after a lost connection, it has failed: OnSinkFailed, and nothing
+// is sent any more.
+//
+// Owned by the sink, and by its own coroutine, which may still wait when the
+// sink is destroyed.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/time.h"
+#include "delivery/record_sink.h"
+#include "redis/entry_queues.h"
+#include "redis/options.h"
+#include "redis/redis_error.h"
+#include "redis/server_session.h"
+#include "redis/stream_tops.h"
+
+namespace walpost {
+
+class RedisWriter : public std::enable_shared_from_this<RedisWriter> {
+ public:
+  // `tops`, if any, outlives its owner, and has the knowledge of earlier ones.
+  RedisWriter(boost::asio::any_io_executor executor, RedisOptions options,
+              RecordReports& reports, std::function<void()> on_drained,
+              StreamTops* tops);
+
+  void Start();
+  // Its owner is destroyed: no reports any more.
+  void Abandon();
+
+  // Sink, RecordSink.
+  absl::Status Add(const Record& record, Sequence sequence);
+  void Close(MonotonicTime deadline, std::function<void()> closed);
+  SinkHealth Health() const;
+  NamedCounts Acknowledged() const { return queues_.Acknowledged(); }
+  void ExpectCluster(std::string cluster) {
+    expected_cluster_ = std::move(cluster);
+  }
+  // Compares the streams that are known from earlier before the next record.
+  void CompareStreams();
+
+ private:
+  using Replies = std::vector<Reply>;
+
+  boost::asio::awaitable<void> Run();
+  boost::asio::awaitable<absl::Status> Connect();
+  boost::asio::awaitable<absl::Status> Compare();
+  boost::asio::awaitable<absl::Status> SendRound(
+      const std::vector<EntryQueues::Batch>& round);
+  boost::asio::awaitable<absl::Status> AwaitDurability(Replies waits);
+  boost::asio::awaitable<absl::Status> Probe();
+  boost::asio::awaitable<void> Sleep(MonotonicTime until);
+  // Ok: the batch is written, or it is tried again.
+  absl::Status HandleResult(const EntryQueues::Batch& batch,
+                            const BatchResult& result);
+  void AddScript(std::string& bytes, size_t arguments, std::string_view stream);
+  size_t AddWaits(std::string& bytes) const;
+  void Acknowledge();
+  void Fail(absl::Status status);
+  // Reports what is left, and that it is closed.
+  void Finish();
+  MonotonicTime AnswerLimit() const;
+  bool is_over() const { return is_finished_ || failure_.has_value(); }
+
+  const RedisOptions options_;
+  RecordReports* reports_;  // nullptr: abandoned
+  std::function<void()> on_drained_;
+  StreamTops own_tops_;
+  StreamTops& tops_;
+  ServerSession session_;
+  EntryQueues queues_;
+  boost::asio::steady_timer timer_;
+  boost::asio::steady_timer close_timer_;
+  std::function<void()> closed_;
+  std::optional<absl::Status> failure_;
+  std::string trouble_;
+  std::string missing_stream_;
+  std::string expected_cluster_;
+  bool is_ready_ = false;
+  bool is_comparing_ = false;
+  bool is_sleeping_ = false;
+  bool is_closing_ = false;
+  bool is_finished_ = false;
+  bool has_ended_ = false;     // the coroutine
+  bool knows_script_ = false;  // the server
+  bool has_warned_ = false;    // of records whose place was taken
+};
+
+}  // namespace walpost

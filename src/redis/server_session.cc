@@ -1,0 +1,139 @@
+#include "redis/server_session.h"
+
+#include <charconv>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "redis/redis_error.h"
+
+namespace walpost {
+
+namespace asio = boost::asio;
+using Replies = std::vector<Reply>;
+
+asio::awaitable<absl::Status> ServerSession::Open(MonotonicTime deadline) {
+  rejects_credentials_ = false;
+  absl::StatusOr<ServerPlace> place;
+  if (options_.sentinels.empty()) {
+    place = ServerPlace::Parse(options_.address, ServerPlace::kRedisPort,
+                               "redis.address");
+  } else {
+    place = co_await FindMaster(deadline);
+  }
+  if (!place.ok()) co_return place.status();
+  name_ = fmt::format("Redis at {}", place->ToString());
+  absl::Status status = co_await connection_.Open(*place, options_, deadline);
+  // Files of TLS, here or there.
+  rejects_credentials_ |= absl::IsFailedPrecondition(status);
+  if (!status.ok()) co_return status;
+  WALPOST_CO_RETURN_IF_ERROR(co_await Authenticate(
+      connection_, options_.username, options_.password, deadline));
+  co_return co_await Greet(deadline);
+}
+
+asio::awaitable<absl::StatusOr<ServerPlace>> ServerSession::FindMaster(
+    MonotonicTime deadline) {
+  absl::Status trouble;
+  for (const std::string& address : options_.sentinels) {
+    WALPOST_CO_ASSIGN_OR_RETURN(
+        const ServerPlace sentinel,
+        ServerPlace::Parse(address, ServerPlace::kSentinelPort,
+                           "redis.sentinels"));
+    // A Sentinel that hangs leaves time for the next one.
+    const MonotonicTime now = std::chrono::steady_clock::now();
+    const MonotonicTime until = now + (deadline - now) / 3;
+    absl::StatusOr<ServerPlace> master = co_await AskSentinel(sentinel, until);
+    if (master.ok()) co_return master;
+    trouble = master.status();
+  }
+  co_return trouble;
+}
+
+asio::awaitable<absl::StatusOr<ServerPlace>> ServerSession::AskSentinel(
+    const ServerPlace& place, MonotonicTime deadline) {
+  name_ = fmt::format("Sentinel at {}", place.ToString());
+  WALPOST_CO_RETURN_IF_ERROR(
+      co_await sentinel_.Open(place, options_, deadline));
+  WALPOST_CO_RETURN_IF_ERROR(
+      co_await Authenticate(sentinel_, options_.sentinel_username,
+                            options_.sentinel_password, deadline));
+  const std::string question =
+      Command({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", options_.master});
+  WALPOST_CO_ASSIGN_OR_RETURN(Replies replies,
+                              co_await sentinel_.Ask(question, 1, deadline));
+  const Reply& answer = replies.front();
+  if (answer.is_error()) {
+    co_return Refused(answer.text(),
+                      fmt::format("asking {} for its master", name_));
+  }
+  if (answer.size() != 2) {
+    co_return absl::UnavailableError(
+        fmt::format("{} knows no master '{}': correct redis.master (SENTINEL "
+                    "MASTERS lists them)",
+                    name_, options_.master));
+  }
+  ServerPlace master{std::string(answer.text(0)), 0};
+  const std::string_view port = answer.text(1);
+  std::from_chars(port.data(), port.data() + port.size(), master.port);
+  co_return master;
+}
+
+asio::awaitable<absl::Status> ServerSession::Authenticate(
+    Connection& connection, const ReloadableText& username,
+    const ReloadableText& password, MonotonicTime deadline) {
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::string user, username.Read());
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::string secret, password.Read());
+  if (user.empty() && secret.empty()) co_return absl::OkStatus();
+  const std::string command = user.empty() ? Command({"AUTH", secret})
+                                           : Command({"AUTH", user, secret});
+  WALPOST_CO_ASSIGN_OR_RETURN(Replies replies,
+                              co_await connection.Ask(command, 1, deadline));
+  const Reply& answer = replies.front();
+  if (!answer.is_error()) co_return absl::OkStatus();
+  co_return Refused(answer.text(), fmt::format("{}: AUTH", name_));
+}
+
+asio::awaitable<absl::Status> ServerSession::Greet(MonotonicTime deadline) {
+  const std::string database = fmt::format("{}", options_.database);
+  const std::string commands =
+      Command({"SELECT", database}) + Command({"INFO"}) +
+      Command({"CLIENT", "SETNAME", options_.client_name});
+  WALPOST_CO_ASSIGN_OR_RETURN(Replies replies,
+                              co_await connection_.Ask(commands, 3, deadline));
+  for (size_t i = 0; i < 2; ++i) {
+    // A right to SELECT is only needed for another database than the first.
+    const bool is_needed = i == 1 || options_.database != 0;
+    if (!is_needed || !replies[i].is_error()) continue;
+    co_return Refused(replies[i].text(),
+                      fmt::format("{}: {}", name_, i == 0 ? "SELECT" : "INFO"));
+  }
+  facts_ = ServerFacts::Of(replies[1].text());
+  if (facts_.is_loading) {
+    co_return absl::UnavailableError(
+        fmt::format("{}: it loads its data", name_));
+  }
+  if (options_.durability == RedisDurability::kFsync) {
+    co_return co_await ReadConfig(deadline);
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<absl::Status> ServerSession::ReadConfig(
+    MonotonicTime deadline) {
+  const std::string command = Command({"CONFIG", "GET", "append*"}) +
+                              Command({"CONFIG", "GET", "no-append*"});
+  WALPOST_CO_ASSIGN_OR_RETURN(Replies replies,
+                              co_await connection_.Ask(command, 2, deadline));
+  for (const Reply& reply : replies) facts_.AddConfig(reply.texts());
+  co_return absl::OkStatus();
+}
+
+absl::Status ServerSession::Refused(std::string_view error,
+                                    std::string_view attempted) {
+  const RedisError refused = ClassifyRedisError(error, attempted);
+  rejects_credentials_ |= refused.is_of_credentials;
+  return refused.status;
+}
+
+}  // namespace walpost

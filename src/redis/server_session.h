@@ -1,0 +1,68 @@
+// ServerSession: finds the server to write to, connects, and learns what it is.
+//
+//   Sentinels ──▶ address of the master ──▶ connection ──▶ AUTH, SELECT ──▶
+//   INFO
+//
+// Used by the sink, and by `walpost check`. One coroutine uses it at a time,
+// and keeps it alive while it waits. Runs on the loop.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/time.h"
+#include "redis/connection.h"
+#include "redis/options.h"
+#include "redis/server_facts.h"
+
+namespace walpost {
+
+class ServerSession {
+ public:
+  ServerSession(boost::asio::any_io_executor executor, RedisOptions options)
+      : options_(std::move(options)),
+        connection_(executor),
+        sentinel_(executor) {}
+
+  // kUnavailable: no server, or no answer until `deadline`; or a credential
+  // cannot be read. kFailedPrecondition: an operator must act: a right, a
+  // password, a certificate.
+  boost::asio::awaitable<absl::Status> Open(MonotonicTime deadline);
+  // What CONFIG GET says now about the file that the server syncs.
+  boost::asio::awaitable<absl::Status> ReadConfig(MonotonicTime deadline);
+  void Close() {
+    connection_.Close();
+    sentinel_.Close();
+  }
+
+  Connection& connection() { return connection_; }
+  const ServerFacts& facts() const { return facts_; }
+  // "Redis at 127.0.0.1:6379".
+  const std::string& name() const { return name_; }
+  MonotonicTime heard_at() const { return connection_.heard_at(); }
+  // The last Open failed because of a password or a certificate.
+  bool rejects_credentials() const { return rejects_credentials_; }
+
+ private:
+  boost::asio::awaitable<absl::StatusOr<ServerPlace>> FindMaster(
+      MonotonicTime deadline);
+  boost::asio::awaitable<absl::StatusOr<ServerPlace>> AskSentinel(
+      const ServerPlace& place, MonotonicTime deadline);
+  boost::asio::awaitable<absl::Status> Authenticate(
+      Connection& connection, const ReloadableText& username,
+      const ReloadableText& password, MonotonicTime deadline);
+  boost::asio::awaitable<absl::Status> Greet(MonotonicTime deadline);
+  absl::Status Refused(std::string_view error, std::string_view attempted);
+
+  RedisOptions options_;
+  Connection connection_;
+  Connection sentinel_;
+  ServerFacts facts_;
+  std::string name_ = "Redis";
+  bool rejects_credentials_ = false;
+};
+
+}  // namespace walpost

@@ -1,0 +1,150 @@
+#include "rabbitmq/records_in_flight.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/reason_code.h"
+#include "fmt/format.h"
+
+namespace walpost::rabbitmq {
+namespace {
+
+using std::chrono::seconds;
+
+class RecordsInFlightTest : public ::testing::Test {
+ protected:
+  void Add(Sequence sequence, const std::string& key) {
+    Message message;
+    message.frames = std::to_string(sequence);
+    message.routing_key = "t";
+    message.body_bytes = 100 + sequence;
+    message.identity = 1000 + sequence;
+    records_.Add(sequence, "t", KeyOrder::LaneOf("t", Value(key)),
+                 std::move(message));
+  }
+  // The frames that are sent now.
+  std::string Sent() {
+    std::string text;
+    while (const Message* message = records_.NextToSend(now_)) {
+      text += message->frames + " ";
+    }
+    return text;
+  }
+  std::string Ack(uint64_t tag, bool is_multiple = false) {
+    return Text(records_.OnAck({tag, is_multiple, false}, now_));
+  }
+  std::string Nack(uint64_t tag) {
+    return Text(records_.OnAck({tag, false, true}, now_));
+  }
+  static std::string Text(
+      const absl::StatusOr<RecordsInFlight::Reports>& reports) {
+    std::string text;
+    for (const RecordsInFlight::Report& report : *reports) {
+      text +=
+          fmt::format("{}{} ", report.sequence,
+                      report.status.ok()                                 ? "+"
+                      : absl::IsAborted(report.status)                   ? "!"
+                      : ReasonCodeOf(report.status) == kReasonUnroutable ? "?"
+                                                                         : "-");
+    }
+    return text;
+  }
+
+  RecordsInFlight records_;
+  MonotonicTime now_ = MonotonicTime(seconds(100));
+};
+
+TEST_F(RecordsInFlightTest, P3OneMessageOfAKeyIsOnItsWay) {
+  Add(1, "a");
+  Add(2, "a");
+  Add(3, "b");
+  EXPECT_EQ(Sent(), "1 3 ");
+  EXPECT_EQ(Ack(2), "3+ ");
+  EXPECT_EQ(Sent(), "");
+  EXPECT_EQ(Ack(1), "1+ ");
+  EXPECT_EQ(Sent(), "2 ");
+  EXPECT_EQ(Ack(3), "2+ ");
+  EXPECT_TRUE(records_.empty());
+  EXPECT_EQ(records_.bytes(), 0u);
+}
+
+TEST_F(RecordsInFlightTest, P1P3ANackIsSentAgainBeforeWhatWaitsBehindIt) {
+  Add(1, "a");
+  Add(2, "a");
+  Add(3, "b");
+  EXPECT_EQ(Sent(), "1 3 ");
+  EXPECT_EQ(Nack(1), "");
+  EXPECT_EQ(Ack(2), "3+ ") << "another key goes on";
+  EXPECT_EQ(Sent(), "") << "not at once";
+  EXPECT_EQ(records_.Rejected(), "t");
+  now_ += seconds(2);
+  EXPECT_EQ(Sent(), "1 ");
+  EXPECT_EQ(records_.Rejected(), "");
+  EXPECT_EQ(Ack(3), "1+ ");
+  EXPECT_EQ(Sent(), "2 ");
+}
+
+TEST_F(RecordsInFlightTest, P3NothingFollowsAMessageWithoutAQueue) {
+  Add(1, "a");
+  Add(2, "a");
+  Add(3, "a");
+  Add(4, "b");
+  EXPECT_EQ(Sent(), "1 4 ");
+  ASSERT_TRUE(records_.OnReturn({1001, 312, "NO_ROUTE", "", "t"}).ok());
+  EXPECT_EQ(Ack(2, /*is_multiple=*/true), "1? 2! 3! 4+ ");
+  EXPECT_EQ(Sent(), "");
+  Add(5, "a");
+  EXPECT_EQ(Sent(), "5 ") << "the owner knows by now";
+}
+
+TEST_F(RecordsInFlightTest, AReturnOfAnotherMessageIsAnError) {
+  Add(1, "a");
+  Sent();
+  EXPECT_TRUE(
+      absl::IsDataLoss(records_.OnReturn({5, 312, "NO_ROUTE", "", "t"})));
+}
+
+TEST_F(RecordsInFlightTest, EachOfThoseGivenUpIsReportedOnce) {
+  Add(1, "a");
+  Add(2, "a");
+  Add(3, "b");
+  Sent();
+  Nack(2);
+  EXPECT_EQ(Text(records_.TakeAll(absl::AbortedError("closed"))), "1! 2! 3! ");
+  EXPECT_TRUE(records_.empty());
+  EXPECT_EQ(Sent(), "");
+  EXPECT_EQ(Text(records_.TakeAll(absl::AbortedError("closed"))), "");
+}
+
+TEST_F(RecordsInFlightTest, FindsTheMessageThatWasTooLarge) {
+  Add(1, "a");
+  Add(2, "b");
+  Sent();
+  EXPECT_EQ(records_.FindBySize(102), 2u);
+  EXPECT_FALSE(records_.FindBySize(50));
+}
+
+TEST_F(RecordsInFlightTest, KnowsTheSlowestMessage) {
+  EXPECT_FALSE(records_.Slowest());
+  Add(1, "a");
+  Sent();
+  EXPECT_EQ(records_.Slowest()->since, now_);
+  EXPECT_EQ(records_.Slowest()->routing_key, "t");
+}
+
+TEST_F(RecordsInFlightTest, CountsAcknowledgementsByTopic) {
+  Add(1, "a");
+  Add(2, "b");
+  Sent();
+  Ack(2, /*is_multiple=*/true);
+  std::string text;
+  records_.AcknowledgedByTopic().ForEach(
+      [&](std::string_view topic, uint64_t count) {
+        text += fmt::format("{}={} ", topic, count);
+      });
+  EXPECT_EQ(text, "t=2 ");
+}
+
+}  // namespace
+}  // namespace walpost::rabbitmq
