@@ -79,6 +79,22 @@ def test_the_profile_of_redis_fits_its_server(content):
     assert said.returncode == 0, said.stdout + said.stderr
 
 
+def test_the_profile_of_nats_fits_its_server(content):
+    service = content["services"]["nats"]
+    config = yaml.safe_load((_DIRECTORY / "walpost-nats.yaml").read_text())
+    host, _, port = config["nats"]["servers"][len("nats://"):].partition(":")
+    assert content["services"][host] is service
+    assert f":{port}" in service["ports"][0]
+    relay = content["services"]["walpost-nats"]
+    assert service["profiles"] == relay["profiles"] == ["nats"]
+    said = subprocess.run(
+        [walpost_binary(), "check", "--offline", "-c",
+         _DIRECTORY / "walpost-nats.yaml"], check=False, timeout=30,
+        env={**os.environ, **relay["environment"]}, capture_output=True,
+        text=True)
+    assert said.returncode == 0, said.stdout + said.stderr
+
+
 # Path in the file, what is put there, and how the fault is named. None: removed.
 _BROKEN = [
     ("services postgres volumes 1", "../sql/no.sql:/x:ro", "not a file"),

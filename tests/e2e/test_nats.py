@@ -5,9 +5,12 @@ import json
 import subprocess
 
 import pytest
+import yaml
 
-from harness import Outbox, wait_until
+from harness import Outbox, Walpost, wait_until
 from harness.nats import (Nats, judge_nats, nats_cli, sections, wait_records)
+from harness.pages import blocks
+from harness.ports import free_port
 
 
 @pytest.fixture(scope="module")
@@ -238,3 +241,35 @@ def test_a_message_that_another_subscriber_answers_is_not_acknowledged(
     assert len(records) == 1
     assert wait_until(relay.running, "it still runs")
     assert isinstance(outbox, Outbox)
+
+
+def test_the_example_of_the_page(postgres, walposts, directory):
+    """docs/nats.md: the configuration and the table as they stand there."""
+    config, table = [block.text for block in blocks()
+                     if block.page == "docs/nats.md"]
+    database = postgres.create_database()
+    database.execute(table)
+    config = yaml.safe_load(config)
+    server = Nats(directory / "nats").start()
+    try:
+        config["postgres"] = {"conninfo": database.conninfo(), "create": True,
+                              "slot": database.name}
+        config["nats"]["servers"] = server.url
+        config["http"] = {"listen": f"127.0.0.1:{free_port()}"}
+        relay = Walpost(directory / "walpost", config)
+        walposts.append(relay)
+        relay.run()
+        database.execute(
+            "insert into outbox_events values (gen_random_uuid(), 'order', "
+            "'o-1', 'created', '{\"n\": 1}', '{\"traceId\": \"t-1\"}')")
+        record, = wait_records(server, "events.", 1)
+        assert record.topic == "events.order.created"
+        assert record.key == b"o-1" and record.value == b'{"n": 1}'
+        assert record.header("traceId") == b"t-1"
+        assert relay.verb("check").returncode == 0
+        assert relay.stop() == 0
+    finally:
+        for instance in walposts:
+            instance.close()
+        database.drop()
+        server.close()

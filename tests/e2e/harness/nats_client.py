@@ -105,14 +105,42 @@ class NatsReader:
                 if record.topic.startswith(prefix)]
 
 
+def read_along(client, subject):
+    """Records as they are published; the first item, None, says that the
+    subscription has begun."""
+    # pylint: disable=protected-access
+    client._send(f"SUB {subject} 2\r\n")
+    client.api("INFO")
+    client._socket.settimeout(None)
+    yield None
+    number = 0
+    while True:
+        line = client._lines.readline().decode()
+        if not line:
+            return
+        if line.startswith("PING"):
+            client._send("PONG\r\n")
+        if line.startswith("HMSG"):
+            words = line.split()
+            payload = client._lines.read(int(words[-1]) + 2)[:-2]
+            size = int(words[-2])
+            number += 1
+            yield _record_of(words[1], number, payload[:size], payload[size:])
+
+
 def _record(message):
-    headers = parse_headers(base64.b64decode(message.get("hdrs", "")))
+    return _record_of(message["subject"], message["seq"],
+                      base64.b64decode(message.get("hdrs", "")),
+                      base64.b64decode(message.get("data", "")))
+
+
+def _record_of(subject, number, block, value):
+    headers = parse_headers(block)
     named = dict(headers)
-    value = base64.b64decode(message.get("data", ""))
     if named.get("walpost-tombstone") == b"true":
         value = None
     key = named.get("walpost-key")
-    return Record(message["subject"], key, message["seq"],
+    return Record(subject, key, number,
                   int(named.get("walpost-timestamp", 0)), key, value, headers)
 
 
