@@ -7,7 +7,7 @@ import subprocess
 import pytest
 import yaml
 
-from harness import Outbox, Walpost, wait_until
+from harness import Authority, Outbox, Walpost, wait_until
 from harness.nats import (Nats, judge_nats, nats_cli, sections, wait_records)
 from harness.pages import blocks
 from harness.ports import free_port
@@ -241,6 +241,34 @@ def test_a_message_that_another_subscriber_answers_is_not_acknowledged(
     assert len(records) == 1
     assert wait_until(relay.running, "it still runs")
     assert isinstance(outbox, Outbox)
+
+
+@pytest.mark.parametrize("name, trusts, said", [
+    ("localhost", True, ""), ("localhost", False, "certificate"),
+    ("elsewhere", True, "certificate")])
+def test_tls_is_verified(walpost, database, outbox, topics, directory, name,
+                         trusts, said):
+    authority = Authority(directory / "ca")
+    other = Authority(directory / "other", name="others")
+    certificate, key = authority.issue(name)
+    server = Nats(directory / "nats", f"tls {{cert_file: \"{certificate}\", "
+                  f"key_file: \"{key}\"}}").start()
+    try:
+        server.make_stream("S", [topics + ">"])
+        ca = (authority if trusts else other).certificate
+        relay = walpost(database, server, topics, **sections(
+            f"tls://localhost:{server.port}", tls={"ca_file": str(ca)}))
+        checked = relay.verb("check").stdout
+        if said:
+            assert "TLS with the NATS servers fails" in checked, checked
+            assert said in checked, checked
+            return
+        relay.run()
+        outbox.insert("order", "k", '{"n": 1}')
+        assert len(wait_records(server, topics, 1)) == 1
+        assert relay.stop() == 0
+    finally:
+        server.close()
 
 
 def test_the_example_of_the_page(postgres, walposts, directory):

@@ -50,11 +50,29 @@ TEST_F(InFlightTest, ARecordIsReportedOnce) {
 TEST_F(InFlightTest, OnlyWhatWasSentCanBeLate) {
   Add(1, "a");
   Add(2, "a");
-  EXPECT_EQ(in_flight_.SentBefore(kStart + seconds(5)), 1u);
-  EXPECT_EQ(in_flight_.SentBefore(kStart + seconds(1)), std::nullopt);
+  EXPECT_EQ(in_flight_.Late(kStart + seconds(5), seconds(5)), std::nullopt);
+  EXPECT_EQ(in_flight_.Late(kStart + seconds(6), seconds(5)), 1u);
   in_flight_.Take(1);
-  EXPECT_EQ(in_flight_.SentBefore(kStart + seconds(5)), std::nullopt);
+  EXPECT_EQ(in_flight_.Late(kStart + seconds(9), seconds(5)), std::nullopt);
+  EXPECT_FALSE(in_flight_.HasSent()) << "2 waits";
   EXPECT_EQ(in_flight_.SentTo("t"), std::nullopt);
+}
+
+TEST_F(InFlightTest, ASlowConnectionIsNotLate) {
+  for (Sequence i = 1; i <= 20; ++i) Add(i, std::nullopt);
+  in_flight_.OnAnswer(1, kStart + seconds(18));
+  in_flight_.Take(1);
+  EXPECT_EQ(in_flight_.Late(kStart + seconds(20), seconds(5)), std::nullopt)
+      << "answers come";
+  EXPECT_EQ(in_flight_.Late(kStart + seconds(23), seconds(5)), 2u)
+      << "none for 5 s";
+}
+
+TEST_F(InFlightTest, AnOvertakenRecordIsLate) {
+  for (Sequence i = 1; i <= 3; ++i) Add(i, std::nullopt);
+  in_flight_.OnAnswer(3, kStart + seconds(19));
+  in_flight_.Take(3);
+  EXPECT_EQ(in_flight_.Late(kStart + seconds(20), seconds(5)), 1u);
 }
 
 }  // namespace

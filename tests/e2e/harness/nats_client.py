@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import socket
+import ssl
 
 from harness.kafka_reader import Record
 
@@ -13,8 +14,13 @@ class NatsClient:
 
     def __init__(self, port, user=None, password=None):
         self._socket = socket.create_connection(("127.0.0.1", port), 10)
+        self.info = json.loads(self._first_line()[5:])
+        if self.info.get("tls_required"):
+            context = ssl.create_default_context()
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+            self._socket = context.wrap_socket(self._socket)
         self._lines = self._socket.makefile("rb")
-        self.info = json.loads(self._lines.readline()[5:])
         self._asked = 0
         options = {"verbose": False, "headers": True, "no_responders": True}
         if user is not None:
@@ -69,6 +75,16 @@ class NatsClient:
                         else payload[int(words[-2]):]
             elif not line:
                 raise ConnectionError("the server has closed the connection")
+
+    def _first_line(self):
+        """Byte by byte: TLS begins behind it."""
+        line = b""
+        while not line.endswith(b"\n"):
+            byte = self._socket.recv(1)
+            if not byte:
+                raise ConnectionError("the server has closed the connection")
+            line += byte
+        return line
 
     def _send(self, text, payload=None):
         data = text.encode()
