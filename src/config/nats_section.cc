@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "nats/options.h"
+
 namespace walpost {
 namespace {
 

@@ -2,9 +2,10 @@
 #pragma once
 
 #include "config/section.h"
-#include "nats/options.h"
 
 namespace walpost {
+
+struct NatsOptions;
 
 void ReadNats(Section section, NatsOptions& nats);
 

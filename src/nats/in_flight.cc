@@ -17,7 +17,7 @@ std::optional<NatsMessage> InFlight::Add(const Record& record,
     entry.message = std::move(message);
     return std::nullopt;
   }
-  sent_.emplace_back(now, sequence);
+  NoteSent(entry, sequence, now);
   return message;
 }
 
@@ -35,7 +35,7 @@ std::optional<std::pair<Sequence, NatsMessage>> InFlight::Next(
   const std::optional<Sequence> next = order_.Next(lane);
   if (!next) return std::nullopt;
   Entry& entry = records_.at(*next);
-  sent_.emplace_back(now, *next);
+  NoteSent(entry, *next, now);
   std::pair<Sequence, NatsMessage> sending(*next, std::move(*entry.message));
   entry.message.reset();
   return sending;
@@ -46,12 +46,35 @@ const std::string* InFlight::StreamOf(Sequence sequence) const {
   return found == records_.end() ? nullptr : &found->second.stream;
 }
 
-std::optional<Sequence> InFlight::SentBefore(MonotonicTime time) {
+void InFlight::NoteSent(Entry& entry, Sequence sequence, MonotonicTime now) {
+  entry.sent_at = now;
+  sent_.emplace_back(now, sequence);
+}
+
+void InFlight::OnAnswer(Sequence sequence, MonotonicTime now) {
+  const auto found = records_.find(sequence);
+  if (found == records_.end()) return;
+  answered_at_ = now;
+  newest_answered_ = std::max(newest_answered_, found->second.sent_at);
+}
+
+bool InFlight::HasSent() {
   while (!sent_.empty() && !records_.contains(sent_.front().second)) {
     sent_.pop_front();
   }
-  if (sent_.empty() || sent_.front().first >= time) return std::nullopt;
-  return sent_.front().second;
+  return !sent_.empty();
+}
+
+std::optional<Sequence> InFlight::Late(MonotonicTime now,
+                                       std::chrono::milliseconds limit) {
+  if (!HasSent()) return std::nullopt;
+  const auto& [sent_at, sequence] = sent_.front();
+  const bool is_overtaken = sent_at < newest_answered_;
+  const bool is_silent = now - answered_at_ >= limit;
+  if (now - sent_at < limit || !(is_overtaken || is_silent)) {
+    return std::nullopt;
+  }
+  return sequence;
 }
 
 std::optional<Sequence> InFlight::SentTo(std::string_view subject) const {

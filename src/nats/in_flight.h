@@ -12,6 +12,7 @@
 // Pure. Owned by the sink.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <optional>
 #include <string>
@@ -48,8 +49,15 @@ class InFlight {
                                                        MonotonicTime now);
   const std::string* StreamOf(Sequence sequence) const;
 
-  // A record that was sent before `time` and has had no answer.
-  std::optional<Sequence> SentBefore(MonotonicTime time);
+  // The record of the sequence was acknowledged: call it before Take.
+  void OnAnswer(Sequence sequence, MonotonicTime now);
+  // A record that was sent `limit` ago and has had no answer, although a later
+  // one has, or none has come for so long. Those that are behind a slow
+  // connection are not late.
+  std::optional<Sequence> Late(MonotonicTime now,
+                               std::chrono::milliseconds limit);
+  // True if a record is on its way.
+  bool HasSent();
   // A record to the subject that has been sent.
   std::optional<Sequence> SentTo(std::string_view subject) const;
   // All records, in order.
@@ -64,11 +72,16 @@ class InFlight {
     std::string subject;
     KeyOrder::Lane lane;
     std::optional<NatsMessage> message;  // until it is sent
+    MonotonicTime sent_at{};
   };
+
+  void NoteSent(Entry& entry, Sequence sequence, MonotonicTime now);
 
   absl::flat_hash_map<Sequence, Entry> records_;
   KeyOrder order_;
   std::deque<std::pair<MonotonicTime, Sequence>> sent_;
+  MonotonicTime newest_answered_{};  // when it was sent
+  MonotonicTime answered_at_{};
 };
 
 }  // namespace walpost

@@ -102,9 +102,10 @@ class JetStreamClient {
 Finding NotReached(const NatsOptions& options, const absl::Status& status) {
   const ConnectionTrouble trouble = ConnectionTroubleOf(
       {status.message().data(), status.message().size()}, options.servers);
-  const FindingId id(trouble.is_of_credentials ? kFindingCredentialsRejected
-                                               : kFindingNatsUnavailable);
-  return {Severity::kError, id, "NATS", trouble.advice, ""};
+  return {Severity::kError,
+          FindingId(trouble.is_of_credentials ? kFindingCredentialsRejected
+                                              : kFindingNatsUnavailable),
+          "NATS", trouble.advice, ""};
 }
 
 Finding NoAnswer(const absl::Status& status) {

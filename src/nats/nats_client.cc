@@ -35,7 +35,7 @@ struct Outgoing {
 
 }  // namespace
 
-// Of the client, its thread, and libnats's callbacks.
+// State that the client, its thread, and libnats's callbacks share.
 struct NatsClient::Shared {
   explicit Shared(NatsConnectionSettings of_options)
       : settings(std::move(of_options)),
@@ -218,7 +218,7 @@ NatsEvent UseConnection(Shared& shared, void* closure) {
 
 void Run(const std::shared_ptr<Shared>& shared) {
   while (!shared->is_stopped && !shared->is_closed) {
-    // Of one attempt: a connection that was given up says nothing any more.
+    // Each attempt has its own: a connection that was given up says nothing.
     void* const closure = Listeners::Get().Add(shared);
     NatsEvent ending = UseConnection(*shared, closure);
     Listeners::Get().Remove(closure);

@@ -152,7 +152,7 @@ SinkHealth NatsSink::Health() {
   if (has_answered_) health.cluster_id = kUnnamedCluster;
   health.is_comparing = finder_.is_comparing();
   health.topics = finder_.streams();
-  health.max_topics = KnownStreams::kMax;
+  health.max_topics = kMaxStreams;
   return health;
 }
 
@@ -185,8 +185,9 @@ void NatsSink::SendQuestions() {
         subject = api + ".INFO";
         break;
     }
-    client_->Ask(std::move(subject), question.body, ++last_question_);
-    asked_.emplace(last_question_, Asked{std::move(question), Clock::now()});
+    client_->Ask(subject, question.body, ++last_question_);
+    asked_.emplace(last_question_, Asked{std::move(question),
+                                         std::move(subject), Clock::now()});
   }
 }
 
@@ -221,8 +222,13 @@ asio::awaitable<void> NatsSink::CloseBy(MonotonicTime deadline) {
   closed_ = true;
   events_.cancel();
   tick_timer_.cancel();
-  // Without a connection no answer comes any more.
-  while (!in_flight_.empty() && is_connected_ && Clock::now() < deadline) {
+  // Without a connection no answer comes any more. After a failure records
+  // that wait for others are not sent any more.
+  const auto awaits_answers = [this] {
+    return is_connected_ &&
+           (failed_.ok() ? !in_flight_.empty() : in_flight_.HasSent());
+  };
+  while (awaits_answers() && Clock::now() < deadline) {
     DrainEvents();
     close_timer_.expires_after(kPoll);
     co_await close_timer_.async_wait(kAsTuple);

@@ -67,6 +67,7 @@ class NatsSink final : public Sink {
  private:
   struct Asked {
     StreamQuestion question;
+    std::string subject;
     MonotonicTime at;
   };
 
@@ -128,6 +129,8 @@ class NatsSink final : public Sink {
   bool has_reported_failure_ = false;
   bool closed_ = false;
 
+  // Streams are not counted.
+  static constexpr size_t kMaxStreams = 1'000'000;
   // nats-server's, until it has said its own.
   static constexpr size_t kDefaultMaxPayload = size_t{1} << 20;
 };

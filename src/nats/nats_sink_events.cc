@@ -97,6 +97,7 @@ void NatsSink::OnPublished(Sequence sequence, const PublishAnswer& answer,
 
 void NatsSink::OnStored(Sequence sequence, const PublishAnswer& answer,
                         WallTime now) {
+  in_flight_.OnAnswer(sequence, Clock::now());
   const std::optional<InFlight::Taken> taken = in_flight_.Take(sequence);
   finder_.OnAcknowledged(taken->stream, answer.stream_sequence);
   const auto counted = acknowledged_.find(taken->subject);
@@ -139,8 +140,13 @@ void NatsSink::OnError(const std::string& text) {
   if (sequence) {
     return FailRecord(*sequence, absl::FailedPreconditionError(denied));
   }
-  for (auto& [number, asked] : asked_) asked.at = MonotonicTime();
-  trouble_ = {denied, /*is_of_credentials=*/false};
+  for (const auto& [number, asked] : asked_) {
+    if (asked.subject != subject) continue;
+    finder_.OnNoAnswer(asked.question, denied);
+    asked_.erase(number);
+    break;
+  }
+  if (!closed_) reports_.OnCapacity();
 }
 
 void NatsSink::OnClosed(const std::string& text) {
@@ -172,7 +178,7 @@ void NatsSink::Tick() {
 
 void NatsSink::GiveUpLateAnswers(MonotonicTime now) {
   const std::optional<Sequence> late =
-      in_flight_.SentBefore(now - options_.ack_timeout);
+      in_flight_.Late(now, options_.ack_timeout);
   if (late) {
     FailRecord(*late,
                absl::UnavailableError(fmt::format(

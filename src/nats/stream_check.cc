@@ -24,7 +24,8 @@ class StreamCheck {
   Findings Run() {
     const absl::Status usable = stream_.CheckUsable();
     if (!usable.ok()) {
-      Add(Severity::kError, "stream_unusable", std::string(usable.message()),
+      Add(Severity::kError, FindingId("stream_unusable"),
+          std::string(usable.message()),
           stream_.acknowledges ? "" : Edit("--ack"));
       return std::move(findings_);
     }
@@ -32,7 +33,7 @@ class StreamCheck {
     CheckWindow();
     CheckLimits();
     if (findings_.empty()) {
-      Add(Severity::kOk, "stream_ready",
+      Add(Severity::kOk, FindingId("stream_ready"),
           fmt::format("takes {}, on disk, {} replicas",
                       absl::StrJoin(stream_.subjects, ", "), stream_.replicas));
     }
@@ -40,9 +41,9 @@ class StreamCheck {
   }
 
  private:
-  void Add(Severity severity, const char* id, std::string text,
+  void Add(Severity severity, FindingId id, std::string text,
            std::string remedy = "") {
-    findings_.push_back({severity, FindingId(id),
+    findings_.push_back({severity, std::move(id),
                          fmt::format("stream {}", stream_.name),
                          std::move(text), std::move(remedy)});
   }
@@ -54,13 +55,13 @@ class StreamCheck {
 
   void CheckDurability() {
     if (stream_.is_in_memory) {
-      Add(Severity::kWarning, "stream_in_memory",
+      Add(Severity::kWarning, FindingId("stream_in_memory"),
           "is kept in memory: acknowledged events are lost when its servers "
           "stop. The storage of a stream cannot be changed: make another one "
           "with --storage file, before walpost publishes to it");
     }
     if (stream_.replicas < kSafeReplicas) {
-      Add(Severity::kWarning, "stream_few_replicas",
+      Add(Severity::kWarning, FindingId("stream_few_replicas"),
           fmt::format("has {} replica{}: acknowledged events are lost with the "
                       "disk of {} server",
                       stream_.replicas, stream_.replicas == 1 ? "" : "s",
@@ -73,7 +74,7 @@ class StreamCheck {
     if (stream_.duplicate_window >= kMinDuplicateWindow) return;
     const auto window = std::chrono::duration_cast<std::chrono::milliseconds>(
         stream_.duplicate_window);
-    Add(Severity::kWarning, "stream_duplicate_window_short",
+    Add(Severity::kWarning, FindingId("stream_duplicate_window_short"),
         fmt::format("remembers messages for {} ms (duplicate window): a later "
                     "re-send is stored a second time",
                     window.count()),
@@ -83,7 +84,7 @@ class StreamCheck {
   void CheckLimits() {
     const bool has_limit = stream_.max_messages > 0 || stream_.max_bytes > 0;
     if (!has_limit || !stream_.discards_new) return;
-    Add(Severity::kNote, "stream_may_become_full",
+    Add(Severity::kNote, FindingId("stream_may_become_full"),
         "rejects new messages when it is full (discard: new): walpost then "
         "waits, and WAL is kept, until there is room");
   }

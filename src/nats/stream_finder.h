@@ -36,7 +36,7 @@ struct StreamQuestion {
   Kind kind;
   std::string about;  // a subject (kNames, kCreate), a stream (kInfo)
   std::string body = {};
-  // Of the stream, when the question was asked.
+  // Sequence of the stream, when the question was asked.
   uint64_t acknowledged_up_to = 0;
 };
 

@@ -38,8 +38,8 @@ struct StreamInfo {
   absl::Status CheckUsable() const;
 };
 
-// Of the answer to a question about a stream, or to its creation. An answer
-// without one has no name.
+// Reads the answer to a question about a stream, or to its creation. An answer
+// without one gives a stream without a name.
 StreamInfo ParseStreamInfo(std::string_view json);
 
 }  // namespace walpost

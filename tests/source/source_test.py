@@ -149,7 +149,7 @@ class LayeringTest(unittest.TestCase):
         "app/sink/topic_reader_options.h",
         "app/checkpoint/checkpoint_stores.cc",
         "app/stored/dead_letter_topic_reader.cc", "config/config.h",
-        "config/redis_section.h"}
+        "config/nats_section.cc", "config/redis_section.h"}
 
     def test_who_knows_which_sink_there_is(self):
         found = {str(path.relative_to(SOURCE)) for path in files()
