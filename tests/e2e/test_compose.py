@@ -80,6 +80,11 @@ def test_the_profile_of_a_sink_fits_its_server(sink, content):
     assert said.returncode == 0, said.stdout + said.stderr
 
 
+def test_redis_of_the_compose_file_syncs_each_write(content):
+    assert content["services"]["redis"]["command"][1:] == [
+        "--appendonly", "yes", "--appendfsync", "always"]
+
+
 def test_rabbitmq_of_the_compose_file_knows_the_user(content):
     config = yaml.safe_load((_DIRECTORY / "walpost-rabbitmq.yaml").read_text())
     login = content["services"]["rabbitmq"]["environment"]
