@@ -10,6 +10,7 @@ import yaml
 from harness import Authority, Outbox, Walpost, wait_until
 from harness.nats import (Nats, judge_nats, nats_cli, sections, wait_records)
 from harness.pages import blocks
+from harness.polled import PolledOutbox, assert_delivered
 from harness.ports import free_port
 
 
@@ -241,6 +242,22 @@ def test_a_message_that_another_subscriber_answers_is_not_acknowledged(
     assert len(records) == 1
     assert wait_until(relay.running, "it still runs")
     assert isinstance(outbox, Outbox)
+
+
+def test_p1_p3_polled_rows(walpost, database, nats, topics):
+    """Without a position they have no Nats-Msg-Id, and arrive in order."""
+    polled = PolledOutbox(database)
+    name = topics.rstrip(".").upper()
+    nats.make_stream(name, [topics + ">"])
+    polled.insert(300, aggregates=3)
+    relay = walpost(database, nats, topics,
+                    **{**polled.sections(), **sections(nats.url)}).run()
+    polled.wait_published(60)
+    records = nats.read_all(topics)
+    assert_delivered(polled.expected(), records, 0)
+    assert not any(name == "Nats-Msg-Id" for record in records
+                   for name, _ in record.headers)
+    assert relay.stop() == 0
 
 
 @pytest.mark.parametrize("name, trusts, said", [
