@@ -51,7 +51,7 @@ class RedisCheck {
     const std::string cause(opened.message());
     if (is_rejected) {
       Add(Severity::kError, FindingId(kFindingCredentialsRejected), "Redis",
-          cause, "correct redis.username, redis.password or redis.tls_*");
+          cause, "correct redis.user, redis.password or redis.tls.*");
     } else if (absl::IsFailedPrecondition(opened)) {
       Add(Severity::kError, FindingId("redis_refuses"), "Redis", cause);
     } else {

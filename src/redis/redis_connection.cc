@@ -14,7 +14,7 @@
 #include "loop/as_tuple.h"
 #include "loop/blocking_call.h"
 #include "loop/descriptors.h"
-#include "redis/tls_context.h"
+#include "loop/tls_context.h"
 
 namespace walpost {
 
@@ -63,13 +63,13 @@ asio::awaitable<absl::Status> RedisConnection::Open(const ServerPlace& place,
   replies_.emplace();
   place_ = place.ToString();
   timed_out_ = false;
-  if (options.tls) {
-    WALPOST_CO_ASSIGN_OR_RETURN(context_, MakeTlsContext(options));
+  if (options.tls.enabled) {
+    WALPOST_CO_ASSIGN_OR_RETURN(context_, MakeTlsContext(options.tls, "redis"));
   }
   WALPOST_CO_RETURN_IF_ERROR(co_await Connect(place, deadline));
   CloseAt(deadline);
   absl::Status status;
-  if (options.tls) status = co_await Encrypt(place, options);
+  if (options.tls.enabled) status = co_await Encrypt(place, options);
   timer_.cancel();
   heard_at_ = Clock::now();
   co_return status;
@@ -113,7 +113,7 @@ asio::awaitable<absl::Status> RedisConnection::Encrypt(
   if (is_name) {
     SSL_set_tlsext_host_name(tls_->native_handle(), place.host.c_str());
   }
-  if (options.tls_verify_name) {
+  if (options.tls.verify_host) {
     tls_->set_verify_callback(asio::ssl::host_name_verification(place.host),
                               ignored);
   }
@@ -124,7 +124,7 @@ asio::awaitable<absl::Status> RedisConnection::Encrypt(
   if (verified != X509_V_OK) {
     co_return absl::FailedPreconditionError(
         fmt::format("Redis at {}: its certificate is not accepted: {}; correct "
-                    "redis.tls_ca_file, or the name in redis.address",
+                    "redis.tls.ca_file, or the name in redis.address",
                     place_, X509_verify_cert_error_string(verified)));
   }
   co_return Lost(error);

@@ -28,7 +28,7 @@ asio::awaitable<absl::Status> RedisSession::Open(MonotonicTime deadline) {
   rejects_credentials_ |= absl::IsFailedPrecondition(status);
   if (!status.ok()) co_return status;
   WALPOST_CO_RETURN_IF_ERROR(co_await Authenticate(
-      connection_, options_.username, options_.password, deadline));
+      connection_, options_.user, options_.password, deadline));
   co_return co_await Greet(deadline);
 }
 
@@ -55,9 +55,8 @@ asio::awaitable<absl::StatusOr<ServerPlace>> RedisSession::AskSentinel(
   name_ = fmt::format("Sentinel at {}", place.ToString());
   WALPOST_CO_RETURN_IF_ERROR(
       co_await sentinel_.Open(place, options_, deadline));
-  WALPOST_CO_RETURN_IF_ERROR(
-      co_await Authenticate(sentinel_, options_.sentinel_username,
-                            options_.sentinel_password, deadline));
+  WALPOST_CO_RETURN_IF_ERROR(co_await Authenticate(
+      sentinel_, options_.sentinel_user, options_.sentinel_password, deadline));
   const std::string question =
       Command({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", options_.master});
   WALPOST_CO_ASSIGN_OR_RETURN(Replies replies,

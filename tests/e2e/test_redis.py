@@ -307,9 +307,9 @@ def test_tls_with_a_client_certificate(relay_of, database, encrypted, outbox,
     server, authority = encrypted
     certificate, key = authority.issue("walpost")
     relay = relay_of(server, redis={
-        "address": server.tls_address, "tls": True,
-        "tls_ca_file": str(authority.certificate),
-        "tls_certificate_file": str(certificate), "tls_key_file": str(key)})
+        "address": server.tls_address,
+        "tls": {"enabled": True, "ca_file": str(authority.certificate),
+                "certificate_file": str(certificate), "key_file": str(key)}})
     assert relay.verb("check").returncode == 0, relay.verb("check").stdout
     relay.run()
     outbox.insert("order", "k", json.dumps("x" * 100_000))
@@ -319,11 +319,11 @@ def test_tls_with_a_client_certificate(relay_of, database, encrypted, outbox,
 
 
 @pytest.mark.parametrize("keys, named", [
-    ({"tls_ca_file": "other"}, "its certificate is not accepted"),
-    ({"tls_ca_file": "missing"}, "redis.tls_ca_file"),
+    ({"ca_file": "other"}, "its certificate is not accepted"),
+    ({"ca_file": "missing"}, "redis.tls.ca_file"),
     ({"address": "localhost"}, "its certificate is not accepted"),
     ({}, "Redis at 127.0.0.1"),  # without a certificate of its own
-    ({"tls": False, "tls_ca_file": None}, "Redis at 127.0.0.1"),
+    ({"tls": None}, "Redis at 127.0.0.1"),
 ])
 def test_tls_is_verified(relay_of, encrypted, outbox, directory, keys, named):
     server, authority = encrypted
@@ -331,15 +331,16 @@ def test_tls_is_verified(relay_of, encrypted, outbox, directory, keys, named):
     files = {"other": Authority(directory / "other").certificate,
              "missing": directory / "none.pem"}
     port = server.tls_address.partition(":")[2]
-    section = {"address": server.tls_address, "tls": True,
-               "tls_ca_file": str(authority.certificate), **keys}
-    if keys.get("tls_ca_file"):
-        section["tls_ca_file"] = str(files[keys["tls_ca_file"]])
-    if keys.get("address"):
+    section = {"address": server.tls_address,
+               "tls": {"enabled": True,
+                       "ca_file": str(authority.certificate)}}
+    if "ca_file" in keys:
+        section["tls"]["ca_file"] = str(files[keys["ca_file"]])
+    if "address" in keys:
         section["address"] = f"localhost:{port}"
-    said = relay_of(server, redis={name: value for name, value in
-                                   section.items() if value is not None}
-                    ).verb("check")
+    if "tls" in keys:
+        del section["tls"]
+    said = relay_of(server, redis=section).verb("check")
     assert said.returncode == 1 and named in said.stdout, said.stdout
 
 
@@ -403,7 +404,7 @@ def test_the_rights_of_the_page_are_enough(relay_of, database, own_redis,
                                            outbox):
     command = _block("ACL SETUSER").replace("PASSWORD", "secret")
     own_redis.ask(*shlex.split(command))
-    relay = relay_of(own_redis, redis={"username": "walpost",
+    relay = relay_of(own_redis, redis={"user": "walpost",
                                        "password": "secret"},
                      route={"topic": "outbox.event.{aggregate_type}"})
     assert relay.verb("check").returncode == 0, relay.verb("check").stdout

@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::Pair;
 
 Record RecordOf(Value key, Value value) {
