@@ -11,7 +11,7 @@ namespace walpost {
 namespace {
 
 using ::testing::Contains;
-using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::Pair;
 
 Record RecordOf(Value key, Value value) {
