@@ -4,24 +4,13 @@
 #include <string>
 #include <utility>
 
+#include "config/tls_section.h"
 #include "nats/options.h"
 
 namespace walpost {
 namespace {
 
 using std::chrono::milliseconds;
-
-void ReadTls(Section section, NatsOptions& nats) {
-  section.Read("enabled", nats.tls);
-  section.Read("ca_file", nats.ca_file);
-  section.Read("certificate_file", nats.certificate_file);
-  section.Read("key_file", nats.key_file);
-  section.Done();
-  if (nats.certificate_file.empty() != nats.key_file.empty()) {
-    section.Fail("certificate_file",
-                 "certificate_file and key_file go together");
-  }
-}
 
 void ReadCreateStream(Section section, NatsOptions& nats) {
   constexpr size_t kMaxReplicas = 5;
@@ -51,11 +40,11 @@ void ReadCreateStream(Section section, NatsOptions& nats) {
 
 void ReadNats(Section section, NatsOptions& nats) {
   section.ReadTextOrList("servers", nats.servers);
-  section.ReadSecret("user", nats.user);
+  section.Read("user", nats.user);
   section.ReadSecret("password", nats.password);
   section.ReadSecret("token", nats.token);
   section.Read("credentials_file", nats.credentials_file);
-  ReadTls(section.Child("tls"), nats);
+  ReadTls(section.Child("tls"), HostCheck::kAlways, nats.tls);
   section.Read("domain", nats.domain);
   section.Read("ack_timeout", nats.ack_timeout, milliseconds(100),
                milliseconds(60'000));

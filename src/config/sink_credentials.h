@@ -21,9 +21,9 @@ inline std::map<std::string, ReloadableText*> SinkCredentials(Config& config) {
       {"nats.token", &config.nats.token},
       {"rabbitmq.user", &rabbitmq.user},
       {"rabbitmq.password", &rabbitmq.password},
-      {"redis.username", &redis.username},
+      {"redis.user", &redis.user},
       {"redis.password", &redis.password},
-      {"redis.sentinel_username", &redis.sentinel_username},
+      {"redis.sentinel_user", &redis.sentinel_user},
       {"redis.sentinel_password", &redis.sentinel_password},
   };
 }

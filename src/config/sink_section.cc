@@ -7,6 +7,7 @@
 #include "config/broker_list.h"
 #include "config/nats_section.h"
 #include "config/redis_section.h"
+#include "config/tls_section.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -57,15 +58,9 @@ void ReadRabbitmq(Section section, RabbitmqOptions& rabbitmq) {
   using std::chrono::seconds;
   section.ReadTextOrList("nodes", rabbitmq.nodes);
   section.Read("vhost", rabbitmq.vhost);
-  section.ReadSecret("user", rabbitmq.user);
+  section.Read("user", rabbitmq.user);
   section.ReadSecret("password", rabbitmq.password);
-  Section tls = section.Child("tls");
-  tls.Read("enabled", rabbitmq.tls.enabled);
-  tls.Read("ca_file", rabbitmq.tls.ca_file);
-  tls.Read("certificate_file", rabbitmq.tls.certificate_file);
-  tls.Read("key_file", rabbitmq.tls.key_file);
-  tls.Read("verify_host", rabbitmq.tls.verify_host);
-  tls.Done();
+  ReadTls(section.Child("tls"), HostCheck::kIsAChoice, rabbitmq.tls);
   section.Read("exchange", rabbitmq.exchange);
   section.Read("routing_key", rabbitmq.routing_key);
   section.Read("content_type", rabbitmq.content_type);

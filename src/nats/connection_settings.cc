@@ -1,9 +1,5 @@
 #include "nats/connection_settings.h"
 
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -64,11 +60,6 @@ absl::Status CheckCredentials(const NatsOptions& options) {
   if (options.user.empty() != options.password.empty()) {
     return Invalid("password", "nats.user and nats.password go together");
   }
-  if (options.certificate_file.empty() != options.key_file.empty()) {
-    return Invalid("tls.certificate_file",
-                   "nats.tls.certificate_file and nats.tls.key_file go "
-                   "together");
-  }
   return absl::OkStatus();
 }
 
@@ -97,16 +88,6 @@ absl::Status CheckCreation(const NatsStreamCreation& creation) {
     return Invalid("create_stream.duplicate_window", "at least 100ms");
   }
   return absl::OkStatus();
-}
-
-// Empty if the path is not a readable file.
-std::string ContentOf(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return "";
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream content;
-  content << stream.rdbuf();
-  return std::move(content).str();
 }
 
 }  // namespace
@@ -149,35 +130,16 @@ absl::StatusOr<NatsConnectionSettings> ConnectionSettings(
     const NatsOptions& options) {
   NatsConnectionSettings settings;
   settings.servers = ServerUrls(options.servers);
-  settings.tls = options.tls || !options.ca_file.empty() ||
-                 !options.certificate_file.empty();
+  settings.tls = options.tls;
   for (const std::string& url : settings.servers) {
-    settings.tls |= HasTlsScheme(url);
+    settings.tls.enabled |= HasTlsScheme(url);
   }
   WALPOST_ASSIGN_OR_RETURN(settings.user, options.user.Read());
   WALPOST_ASSIGN_OR_RETURN(settings.password, options.password.Read());
   WALPOST_ASSIGN_OR_RETURN(settings.token, options.token.Read());
   settings.credentials_file = options.credentials_file;
-  settings.ca_file = options.ca_file;
-  settings.certificate_file = options.certificate_file;
-  settings.key_file = options.key_file;
   settings.name = options.client_id;
   return settings;
-}
-
-std::optional<size_t> HashCredentials(const NatsOptions& options) {
-  const absl::StatusOr<NatsConnectionSettings> now =
-      ConnectionSettings(options);
-  if (!now.ok()) return std::nullopt;
-  std::string all;
-  for (const std::string* text : {&now->user, &now->password, &now->token}) {
-    all += *text + '\0';
-  }
-  for (const std::string* path : {&now->credentials_file, &now->ca_file,
-                                  &now->certificate_file, &now->key_file}) {
-    all += *path + '\0' + ContentOf(*path) + '\0';
-  }
-  return std::hash<std::string>()(all);
 }
 
 }  // namespace walpost

@@ -22,8 +22,4 @@ std::vector<std::string> ServerUrls(std::string_view servers);
 absl::StatusOr<NatsConnectionSettings> ConnectionSettings(
     const NatsOptions& options);
 
-// Hash of all that proves who walpost is, with the files that are named;
-// nullopt: a part cannot be read now.
-std::optional<size_t> HashCredentials(const NatsOptions& options);
-
 }  // namespace walpost

@@ -23,6 +23,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "loop/tls_options.h"
 #include "nats/message.h"
 #include "nats/publish_answer.h"
 
@@ -35,10 +36,7 @@ struct NatsConnectionSettings {
   std::string password;
   std::string token;
   std::string credentials_file;
-  bool tls = false;
-  std::string ca_file;
-  std::string certificate_file;
-  std::string key_file;
+  TlsOptions tls;
   std::string name;  // of the client, for the server's monitoring
 };
 

@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "loop/as_tuple.h"
+#include "loop/credential_digest.h"
 #include "loop/descriptors.h"
 #include "nats/connection_settings.h"
 #include "nats/stream_request.h"
@@ -29,6 +30,11 @@ namespace {
 constexpr std::chrono::seconds kEndLimit{6};
 constexpr uint64_t kOne = 1;
 
+absl::StatusOr<Sha256Digest> DigestOf(const NatsOptions& options) {
+  return DigestCredentials({&options.user, &options.password, &options.token},
+                           options.tls, options.credentials_file);
+}
+
 }  // namespace
 
 NatsSink::NatsSink(asio::any_io_executor executor, const NatsOptions& options,
@@ -36,7 +42,7 @@ NatsSink::NatsSink(asio::any_io_executor executor, const NatsOptions& options,
                    std::function<void()> on_drained,
                    std::shared_ptr<KnownStreams> known)
     : options_(options),
-      credentials_(HashCredentials(options)),
+      credentials_(DigestOf(options)),
       client_(std::move(client)),
       reports_(reports),
       on_drained_(std::move(on_drained)),
@@ -136,8 +142,8 @@ RecordSink::AfterRejection NatsSink::after_rejection() const {
 }
 
 bool NatsSink::credentials_have_changed() const {
-  const std::optional<size_t> now = HashCredentials(options_);
-  return now && now != credentials_;
+  const absl::StatusOr<Sha256Digest> now = DigestOf(options_);
+  return now.ok() && credentials_.ok() && *now != *credentials_;
 }
 
 SinkHealth NatsSink::Health() {

@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/sha256.h"
 #include "delivery/record_sink.h"
 #include "nats/connection_trouble.h"
 #include "nats/in_flight.h"
@@ -105,7 +106,7 @@ class NatsSink final : public Sink {
   boost::asio::awaitable<void> CloseBy(MonotonicTime deadline);
 
   NatsOptions options_;
-  std::optional<size_t> credentials_;  // their hash
+  absl::StatusOr<Sha256Digest> credentials_;
   std::unique_ptr<NatsClient> client_;
   RecordReports& reports_;
   std::function<void()> on_drained_;

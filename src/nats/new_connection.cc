@@ -27,21 +27,21 @@ absl::Status StatusOf(natsStatus status, std::string_view attempted) {
 
 absl::Status SetTls(natsOptions* options,
                     const NatsConnectionSettings& settings) {
-  if (!settings.tls) return absl::OkStatus();
+  if (!settings.tls.enabled) return absl::OkStatus();
   WALPOST_RETURN_IF_ERROR(
       StatusOf(natsOptions_SetSecure(options, true), "TLS"));
-  if (!settings.ca_file.empty()) {
+  if (!settings.tls.ca_file.empty()) {
     WALPOST_RETURN_IF_ERROR(
         StatusOf(natsOptions_LoadCATrustedCertificates(
-                     options, settings.ca_file.c_str()),
-                 fmt::format("nats.tls.ca_file {}", settings.ca_file)));
+                     options, settings.tls.ca_file.c_str()),
+                 fmt::format("nats.tls.ca_file {}", settings.tls.ca_file)));
   }
-  if (settings.certificate_file.empty()) return absl::OkStatus();
-  return StatusOf(
-      natsOptions_LoadCertificatesChain(options,
-                                        settings.certificate_file.c_str(),
-                                        settings.key_file.c_str()),
-      fmt::format("nats.tls.certificate_file {}", settings.certificate_file));
+  if (settings.tls.certificate_file.empty()) return absl::OkStatus();
+  return StatusOf(natsOptions_LoadCertificatesChain(
+                      options, settings.tls.certificate_file.c_str(),
+                      settings.tls.key_file.c_str()),
+                  fmt::format("nats.tls.certificate_file {}",
+                              settings.tls.certificate_file));
 }
 
 absl::Status SetCredentials(natsOptions* options,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/reloadable_text.h"
+#include "loop/tls_options.h"
 
 namespace walpost {
 
@@ -36,12 +37,8 @@ struct NatsOptions {
   ReloadableText password = {};
   ReloadableText token = {};
   std::string credentials_file = {};  // a .creds file: JWT and nkey seed
-  // True if the connection uses TLS; so does a server with tls://. The
-  // certificate of the server, and its name, are verified.
-  bool tls = false;
-  std::string ca_file = {};  // empty: the authorities of the system
-  std::string certificate_file = {};
-  std::string key_file = {};
+  // A server with tls:// uses it, too. Its name is always verified.
+  TlsOptions tls = {};
   std::string domain = {};  // of JetStream, behind a leaf node
   std::string client_id = "walpost";
   // A record that is not acknowledged by then counts as not delivered.

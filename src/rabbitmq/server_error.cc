@@ -35,10 +35,10 @@ std::string OfRefusedAccess(const ServerError& error,
           vhost, login.user);
     }
     return fmt::format(
-        "give the user the right to write (and to configure, with "
-        "rabbitmq.create), keeping its other rights: rabbitmqctl "
-        "set_permissions -p '{}' '{}' CONFIGURE '{}' READ",
-        login.vhost, login.user, ".*");
+        "give the user the right to write, which replaces its rights in this "
+        "vhost: rabbitmqctl set_permissions -p '{}' '{}' '' '.*' ''; with "
+        "rabbitmq.create also those to configure and to read",
+        login.vhost, login.user);
   }
   return "check rabbitmq.user and rabbitmq.password";
 }

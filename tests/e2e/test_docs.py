@@ -94,6 +94,8 @@ _BLOCKS = {
     ("docs/managed-postgres.md", "postgres:"): "test_managed_services",
     ("docs/moving.md", "walpost verify"): "test_moving",
     ("docs/moving.md", "walpost recover"): "test_moving",
+    **{(block.page, block.text): "test_rabbitmq" for block in blocks()
+       if block.page == "docs/rabbitmq.md"},
     **{(block.page, block.text): "test_nats" for block in blocks()
        if block.page == "docs/nats.md"},
     **{(block.page, block.text): "test_redis" for block in blocks()

@@ -292,7 +292,7 @@ def test_tls_is_verified(walpost, database, outbox, topics, directory, name,
         server.make_stream("S", [topics + ">"])
         ca = (authority if trusts else other).certificate
         relay = walpost(database, server, topics, **sections(
-            f"tls://localhost:{server.port}", tls={"ca_file": str(ca)}))
+            f"tls://localhost:{server.port}", tls={"enabled": True, "ca_file": str(ca)}))
         checked = relay.verb("check").stdout
         if said:
             assert "TLS with the NATS servers fails" in checked, checked

@@ -6,8 +6,10 @@ import re
 import time
 
 import pytest
+import yaml
 
 from harness import Authority, Load, wait_until
+from harness.pages import blocks
 from harness.rabbitmq import Rabbitmq, judge, sink_to
 
 
@@ -308,11 +310,10 @@ def test_p1_a_right_that_is_missing_is_named_and_waited_for(
     user = topics + "reader"
     rabbitmq.control("add_user", user, "s3cret")
     rabbitmq.control("set_permissions", user, "", "", ".*")
-    relay = relay_to({"user": user, "password": "s3cret"}).start()
+    relay = relay_to({"user": user, "password": "s3cret"}).run()
     outbox.insert("order", "k1")
-    text = relay.wait_unready("write access to exchange", 60)
-    assert f"set_permissions -p '/' '{user}'" in text
-    rabbitmq.control("set_permissions", user, "", ".*", ".*")
+    text = relay.wait_unready("access to exchange", 60)
+    rabbitmq.paste(re.search(r"rabbitmqctl set_permissions [^\n;]*", text)[0])
     database.wait_confirmed(database.name, seconds=60)
     assert len(rabbitmq.read(queue)) == 1
     assert relay.stop() == 0
@@ -324,8 +325,11 @@ def test_p1_p10_a_wrong_password_is_named_and_read_again(
     rabbitmq.control("add_user", user, "new")
     rabbitmq.control("set_permissions", user, ".*", ".*", ".*")
     secret = directory / "password"
+    secret.write_text("new")
+    relay = relay_to({"user": user, "password": f"${{file:{secret}}}"}).run()
+    assert relay.stop() == 0
     secret.write_text("old")
-    relay = relay_to({"user": user, "password": f"${{file:{secret}}}"}).start()
+    relay.start()
     outbox.insert("order", "k1")
     text = relay.wait_unready("Login was refused", 60)
     assert "rabbitmq.password" in text
@@ -401,3 +405,33 @@ def test_p9_another_cluster_gets_nothing(relay_to, database, rabbitmq, outbox,
         assert rabbitmq.count(queue) == 1
     finally:
         rabbitmq.control("set_cluster_name", name)
+
+
+# ---- The page.
+
+
+def test_the_example_of_the_page(walpost, database, rabbitmq, topics):
+    """docs/rabbitmq.md: its table and its configuration as they are, but for
+    addresses and names."""
+    table, config = (block.text for block in blocks()
+                     if block.page == "docs/rabbitmq.md")
+    database.execute(table)
+    relay = walpost(database, rabbitmq, topics)
+    here = relay.config
+    config = yaml.safe_load(config)
+    assert config["rabbitmq"]["exchange"] == "shop.events"
+    config["postgres"].update(here["postgres"])
+    config["rabbitmq"]["nodes"] = rabbitmq.address
+    config["http"] = here["http"]
+    relay.configure(config)
+    relay.run()
+    for event in ("OrderPlaced", "OrderPaid"):
+        database.execute(
+            "insert into outbox_messages (aggregate_id, event_type, payload) "
+            "values ('o-1', %s, '{}')", (event,))
+    database.wait_confirmed(database.name)
+    messages = rabbitmq.read("shop.orders")
+    assert [message.routing_key for message in messages] == [
+        "order.OrderPlaced", "order.OrderPaid"]
+    assert {message.key for message in messages} == {b"o-1"}
+    assert relay.stop() == 0

@@ -209,9 +209,11 @@ def test_p1_p2_p10_an_alarm_blocks_publishers(relay_to, rabbitmq, database,
 
 def test_p1_p3_a_full_disk_blocks_a_start(relay_to, rabbitmq, database, outbox,
                                           queue):
+    relay = relay_to().run()
+    assert relay.stop() == 0
     rabbitmq.control("set_disk_free_limit", "100TB")
     try:
-        relay = relay_to().start()
+        relay.start()
         for number in range(20):
             outbox.insert("order", "k1", sequence=number)
         relay.wait_unready("disk", 30)

@@ -29,9 +29,9 @@ TEST(ConnectionSettingsTest, ServersHaveASchemeAndAPort) {
 
 TEST(ConnectionSettingsTest, TlsIsInTheSchemeToo) {
   NatsOptions options = Options();
-  EXPECT_FALSE(ConnectionSettings(options)->tls);
+  EXPECT_FALSE(ConnectionSettings(options)->tls.enabled);
   options.servers = "tls://a";
-  EXPECT_TRUE(ConnectionSettings(options)->tls);
+  EXPECT_TRUE(ConnectionSettings(options)->tls.enabled);
 }
 
 TEST(ConnectionSettingsTest, FlawsNameTheirKey) {
@@ -53,13 +53,6 @@ TEST(ConnectionSettingsTest, FlawsNameTheirKey) {
   EXPECT_THAT(FlawOf(options), HasSubstr("create_stream.name"));
   options.create_stream->name = "A";
   EXPECT_THAT(FlawOf(options), HasSubstr("create_stream.subjects"));
-}
-
-TEST(ConnectionSettingsTest, OtherCredentialsHaveAnotherHash) {
-  NatsOptions options = Options();
-  const auto before = HashCredentials(options);
-  options.token = "t";
-  EXPECT_NE(HashCredentials(options), before);
 }
 
 TEST(ConnectionTroubleTest, TheAdviceNamesWhatToCheck) {

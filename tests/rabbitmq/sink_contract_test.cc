@@ -43,8 +43,7 @@ class RabbitmqHarness {
   std::unique_ptr<Sink> sink_;
 };
 
-INSTANTIATE_TYPED_TEST_SUITE_P(Rabbitmq, SinkContractTest,
-                               ::testing::Types<RabbitmqHarness>);
+INSTANTIATE_TYPED_TEST_SUITE_P(Rabbitmq, SinkContractTest, RabbitmqHarness);
 
 }  // namespace
 }  // namespace walpost::testing

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import logging
 import pathlib
 import re
 import signal
@@ -19,6 +20,9 @@ from harness.waiting import wait_until
 # Debian's package is for the system's Python, whichever one runs.
 sys.path.append("/usr/lib/python3/dist-packages")
 import pika  # noqa: E402  pylint: disable=wrong-import-position
+
+# It tells of each attempt while a node starts.
+logging.getLogger("pika").setLevel(logging.CRITICAL)
 
 _BIN = pathlib.Path("/usr/lib/rabbitmq/bin")
 _START_S = 240
@@ -118,6 +122,10 @@ class Rabbitmq:
                    self._process.log_tail(), _START_S, pause=0.2)
         return self
 
+    @property
+    def pid(self):
+        return self._process.pid
+
     def running(self):
         return self._process is not None and self._process.running()
 
@@ -206,17 +214,13 @@ class Rabbitmq:
         """Takes the messages out of a queue, in its order."""
         connection = self.connect()
         channel = connection.channel()
-        channel.basic_qos(prefetch_count=1000)
         found = []
         for method, properties, body in channel.consume(
-                queue, inactivity_timeout=1):
+                queue, auto_ack=True, inactivity_timeout=1):
             if method is None:
                 break
             found.append(Message(method.exchange, method.routing_key,
                                  properties, body, len(found)))
-        # They are all acknowledged at once.
-        if found:
-            channel.basic_ack(0, multiple=True)
         channel.cancel()
         connection.close()
         return found
