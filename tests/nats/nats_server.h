@@ -42,7 +42,12 @@ class NatsServer {
   NatsServer& operator=(const NatsServer&) = delete;
 
   const std::string& url() const { return url_; }
-  void Freeze() { kill(pid_, SIGSTOP); }
+  // It answers nothing any more when this returns.
+  void Freeze() {
+    kill(pid_, SIGSTOP);
+    int status = 0;
+    waitpid(pid_, &status, WUNTRACED);
+  }
   void Thaw() { kill(pid_, SIGCONT); }
 
  private:
