@@ -175,8 +175,7 @@ class Check {
     const std::string subject = fmt::format("node {}", address.ToString());
     if (is_ready) {
       const ServerFacts& facts = handshake.facts();
-      result.cluster_id =
-          facts.cluster_name.empty() ? kUnnamedCluster : facts.cluster_name;
+      result.cluster_id = ClusterIdOf(facts);
       // Those before it did not answer, which run gets over.
       for (Finding& finding : result.findings) {
         finding.severity = Severity::kWarning;

@@ -121,6 +121,7 @@ def test_p1_p2_p3_the_only_node_is_killed(relay_to, rabbitmq, outbox, queue,
         rabbitmq.kill()
         relay.wait_unready("no RabbitMQ node is reachable", 30)
         rabbitmq.start()
+        rabbitmq.elect(queue)
         relay.wait_ready(60)
         _wait_flow(relay)
     judge(outbox, rabbitmq, queue, relay)
@@ -134,6 +135,7 @@ def test_p1_p3_the_only_node_is_restarted(relay_to, rabbitmq, outbox, queue,
         _wait_flow(relay)
         rabbitmq.stop()
         rabbitmq.start()
+        rabbitmq.elect(queue)
         _wait_flow(relay)
     judge(outbox, rabbitmq, queue, relay)
     assert "320" in relay.whole_log(), "the server's own words"
@@ -303,8 +305,9 @@ def test_p1_p10_shutdown_with_a_frozen_node(relay_to, rabbitmq, outbox, queue):
 
 
 @pytest.fixture
-def tripled(cluster, walpost, database, topics):
+def tripled(cluster, walpost, database, outbox, topics):
     """A queue on three nodes, and a walpost that knows all of them."""
+    assert outbox is not None
     queue = _declare(cluster.nodes[0], topics)
     relay = walpost(database, cluster.nodes[0], topics, **sink_to(
         cluster.addresses, exchange=topics + "events")).run()

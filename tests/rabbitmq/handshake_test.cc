@@ -91,6 +91,8 @@ TEST_F(HandshakeTest, LogsInAndOpensAChannel) {
   EXPECT_EQ(Send(handshake, ChannelOpenOk()), "");
   EXPECT_TRUE(handshake.is_ready());
   EXPECT_EQ(handshake.facts().cluster_name, "rabbit@one");
+  EXPECT_EQ(ClusterIdOf(handshake.facts()), "unnamed");
+  EXPECT_EQ(ClusterIdOf({.cluster_name = "shop"}), "shop");
   EXPECT_EQ(handshake.facts().max_frame, 131072u);
 }
 
