@@ -118,6 +118,7 @@ def test_p1_p2_p3_the_only_node_is_killed(relay_to, rabbitmq, outbox, queue,
     relay = relay_to().run()
     with _load(outbox, dice):
         _wait_flow(relay)
+        rabbitmq.sync()
         rabbitmq.kill()
         relay.wait_unready("no RabbitMQ node is reachable", 30)
         rabbitmq.start()
@@ -213,7 +214,7 @@ def test_p1_p3_a_full_disk_blocks_a_start(relay_to, rabbitmq, database, outbox,
                                           queue):
     relay = relay_to().run()
     assert relay.stop() == 0
-    rabbitmq.control("set_disk_free_limit", "100TB")
+    rabbitmq.control("set_disk_free_limit", "10000GB")
     try:
         relay.start()
         for number in range(20):
@@ -320,6 +321,7 @@ def test_p1_p2_p3_the_leader_of_three_is_killed(cluster, tripled, outbox,
     with _load(outbox, dice):
         _wait_flow(relay)
         leader = cluster.node(cluster.nodes[0].leader_of(queue))
+        leader.sync()
         leader.kill()
         note(f"{_wait_flow(relay):.1f} s to the next records")
         leader.start()
@@ -349,6 +351,7 @@ def test_p1_p2_p10_two_of_three_are_down(cluster, tripled, database, outbox,
     with _load(outbox, dice):
         _wait_flow(relay)
         for node in cluster.nodes[1:]:
+            node.sync()
             node.kill()
         relay.wait_unready("stuck", 30)
         committed = database.current_lsn()

@@ -92,7 +92,9 @@ TEST_F(HandshakeTest, LogsInAndOpensAChannel) {
   EXPECT_TRUE(handshake.is_ready());
   EXPECT_EQ(handshake.facts().cluster_name, "rabbit@one");
   EXPECT_EQ(ClusterIdOf(handshake.facts()), "unnamed");
-  EXPECT_EQ(ClusterIdOf({.cluster_name = "shop"}), "shop");
+  ServerFacts facts;
+  facts.cluster_name = "shop";
+  EXPECT_EQ(ClusterIdOf(facts), "shop");
   EXPECT_EQ(handshake.facts().max_frame, 131072u);
 }
 
