@@ -22,10 +22,16 @@ pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
 set_property(TARGET PkgConfig::re2 PROPERTY INTERFACE_COMPILE_OPTIONS)
 pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
-pkg_check_modules(rabbitmq REQUIRED IMPORTED_TARGET librabbitmq)
 pkg_check_modules(hiredis REQUIRED IMPORTED_TARGET hiredis)
 # Likewise its -D, which has no effect where a file's size has 64 bits anyway.
 set_property(TARGET PkgConfig::hiredis PROPERTY INTERFACE_COMPILE_OPTIONS)
+pkg_check_modules(rabbitmq REQUIRED IMPORTED_TARGET librabbitmq)
+find_library(NATS_LIBRARY nats REQUIRED)
+find_path(NATS_INCLUDE_DIR nats/nats.h REQUIRED)
+add_library(nats::nats UNKNOWN IMPORTED)
+set_target_properties(nats::nats PROPERTIES
+  IMPORTED_LOCATION ${NATS_LIBRARY}
+  INTERFACE_INCLUDE_DIRECTORIES ${NATS_INCLUDE_DIR})
 pkg_check_modules(prometheus REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 
 # Abseil is thirty small libraries: linked in, they cost neither a fifth of the

@@ -30,7 +30,7 @@ from harness.kafka_reader import parse_record  # noqa: E402
 from harness.ports import free_port  # noqa: E402
 from harness.process import Process  # noqa: E402
 
-SINKS = ["kafka", "rabbitmq", "redis"]
+SINKS = ["kafka", "nats", "rabbitmq", "redis"]
 _ORDERS = 1000
 _PER_SECOND = 200
 

@@ -11,7 +11,7 @@ namespace {
 void Publish(const Arguments& arguments) {
   redisContext* redis = redisConnect(arguments.host.c_str(), arguments.port);
   Require(redis != nullptr && redis->err == 0, "no connection");
-  constexpr int64_t kPipeline = kWindow / 2;
+  constexpr int64_t kPipeline = kWindow;
   for (int64_t begin = 0; begin < arguments.records; begin += kPipeline) {
     const int64_t end = std::min(begin + kPipeline, arguments.records);
     for (int64_t n = begin; n < end; ++n) {

@@ -8,15 +8,11 @@ for each run.
 import json
 import re
 import socket
-import sys
 
 from harness.nats import NatsServer
 from harness.rabbitmq import Rabbitmq
 from harness.redis import RedisServer
 from harness.redis_client import RedisClient
-
-sys.path.append("/usr/lib/python3/dist-packages")
-import pika  # noqa: E402  pylint: disable=wrong-import-position
 
 TOPIC = "outbox.event.order"  # a subject, a routing key, a stream
 _PLACE = "bench"  # a stream of NATS, a queue of RabbitMQ
@@ -89,8 +85,7 @@ class RabbitMQ:
         self.server.close()
 
     def _channel(self):
-        connection = pika.BlockingConnection(
-            pika.ConnectionParameters("127.0.0.1", self.server.port))
+        connection = self.server.connect()
         return connection, connection.channel()
 
     def make_place(self):

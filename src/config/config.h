@@ -15,6 +15,7 @@
 #include "delivery/transaction_options.h"
 #include "kafka/client/producer_options.h"
 #include "log/log_options.h"
+#include "nats/options.h"
 #include "outbox/options.h"
 #include "parking/parking_options.h"
 #include "polling/polling_options.h"
@@ -34,9 +35,11 @@ struct Config {
   PollingOptions polling;  // if this is the source
   OutboxOptions outbox;
   SinkKind sink = SinkKind::kKafka;
-  ProducerOptions kafka;     // if this is the sink
-  RabbitmqOptions rabbitmq;  // likewise
-  RedisOptions redis;        // likewise
+  // Only the options of the sink count.
+  ProducerOptions kafka;
+  NatsOptions nats;
+  RabbitmqOptions rabbitmq;
+  RedisOptions redis;
   AcknowledgementWindow::Options window;
   TransactionOptions transactions;
   ErrorActions on_error;

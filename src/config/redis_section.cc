@@ -1,6 +1,7 @@
 #include "config/redis_section.h"
 
 #include "base/choices.h"
+#include "config/tls_section.h"
 
 namespace walpost {
 namespace {
@@ -23,15 +24,11 @@ void ReadRedis(Section section, RedisOptions& redis) {
   section.Read("address", redis.address);
   section.ReadList("sentinels", redis.sentinels);
   section.Read("master", redis.master);
-  section.ReadSecret("username", redis.username);
+  section.Read("user", redis.user);
   section.ReadSecret("password", redis.password);
-  section.ReadSecret("sentinel_username", redis.sentinel_username);
+  section.Read("sentinel_user", redis.sentinel_user);
   section.ReadSecret("sentinel_password", redis.sentinel_password);
-  section.Read("tls", redis.tls);
-  section.Read("tls_ca_file", redis.tls_ca_file);
-  section.Read("tls_certificate_file", redis.tls_certificate_file);
-  section.Read("tls_key_file", redis.tls_key_file);
-  section.Read("tls_verify_name", redis.tls_verify_name);
+  ReadTls(section.Child("tls"), HostCheck::kIsAChoice, redis.tls);
   section.ReadCount("database", redis.database, 0, kMaxDatabase);
   section.ReadChoice("durability", redis.durability, kDurabilities);
   section.ReadCount("replicas", redis.replicas, 0, kMaxReplicas);

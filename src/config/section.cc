@@ -182,6 +182,14 @@ void Section::ReadConninfo(const std::string& key, ReloadableText& value) {
   }
 }
 
+void Section::Read(const std::string& key, ReloadableText& value) {
+  if (Describe(key, KeyDescription::Kind::kText, Quoted(value.configured()))) {
+    return;
+  }
+  const YAML::Node node = Get(key);
+  if (node.IsDefined() && !node.IsNull()) value = Reloadable(key, node);
+}
+
 void Section::ReadSecret(const std::string& key, ReloadableText& value) {
   const std::string_view shown = value.empty() ? "" : kHidden;
   if (Describe(key, KeyDescription::Kind::kText, Quoted(std::string(shown)))) {

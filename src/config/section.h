@@ -53,8 +53,9 @@ class Section {
   void Read(const std::string& key, std::string& value);
   // References are quoted for their place (conninfo_references.h).
   void ReadConninfo(const std::string& key, ReloadableText& value);
-  // A password or the like, which is described without its value. References
-  // are replaced again at each use.
+  // References are replaced again at each use.
+  void Read(const std::string& key, ReloadableText& value);
+  // Likewise a password or the like, which is described without its value.
   void ReadSecret(const std::string& key, ReloadableText& value);
   void Read(const std::string& key, bool& value);
   void Read(const std::string& key, std::chrono::milliseconds& value,

@@ -13,13 +13,17 @@ namespace walpost {
 // Valid as long as `config`. Properties of Kafka are taken up one by one
 // (live_config.h).
 inline std::map<std::string, ReloadableText*> SinkCredentials(Config& config) {
+  RabbitmqOptions& rabbitmq = config.rabbitmq;
   RedisOptions& redis = config.redis;
   return {
-      {"rabbitmq.user", &config.rabbitmq.user},
-      {"rabbitmq.password", &config.rabbitmq.password},
-      {"redis.username", &redis.username},
+      {"nats.user", &config.nats.user},
+      {"nats.password", &config.nats.password},
+      {"nats.token", &config.nats.token},
+      {"rabbitmq.user", &rabbitmq.user},
+      {"rabbitmq.password", &rabbitmq.password},
+      {"redis.user", &redis.user},
       {"redis.password", &redis.password},
-      {"redis.sentinel_username", &redis.sentinel_username},
+      {"redis.sentinel_user", &redis.sentinel_user},
       {"redis.sentinel_password", &redis.sentinel_password},
   };
 }

@@ -5,7 +5,9 @@
 
 #include "absl/strings/numbers.h"
 #include "config/broker_list.h"
+#include "config/nats_section.h"
 #include "config/redis_section.h"
+#include "config/tls_section.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -56,15 +58,9 @@ void ReadRabbitmq(Section section, RabbitmqOptions& rabbitmq) {
   using std::chrono::seconds;
   section.ReadTextOrList("nodes", rabbitmq.nodes);
   section.Read("vhost", rabbitmq.vhost);
-  section.ReadSecret("user", rabbitmq.user);
+  section.Read("user", rabbitmq.user);
   section.ReadSecret("password", rabbitmq.password);
-  Section tls = section.Child("tls");
-  tls.Read("enabled", rabbitmq.tls.enabled);
-  tls.Read("ca_file", rabbitmq.tls.ca_file);
-  tls.Read("certificate_file", rabbitmq.tls.certificate_file);
-  tls.Read("key_file", rabbitmq.tls.key_file);
-  tls.Read("verify_host", rabbitmq.tls.verify_host);
-  tls.Done();
+  ReadTls(section.Child("tls"), HostCheck::kIsAChoice, rabbitmq.tls);
   section.Read("exchange", rabbitmq.exchange);
   section.Read("routing_key", rabbitmq.routing_key);
   section.Read("content_type", rabbitmq.content_type);
@@ -113,6 +109,7 @@ void ReadSink(Section& root, Config& config) {
                           name, NameIn(kSinkKinds, config.sink), name));
   }
   ReadKafka(root.Child("kafka"), config.kafka);
+  ReadNats(root.Child("nats"), config.nats);
   ReadRabbitmq(root.Child("rabbitmq"), config.rabbitmq);
   ReadRedis(root.Child("redis"), config.redis);
 }
@@ -169,13 +166,15 @@ void CheckSinkKind(Section& root, const Config& config) {
 void CompleteSink(Config& config) {
   ProducerOptions& kafka = config.kafka;
   kafka.client_id = "walpost-" + config.postgres.slot;
-  config.rabbitmq.connection_name = kafka.client_id;
   config.redis.client_name = kafka.client_id;
+  config.rabbitmq.connection_name = kafka.client_id;
   kafka.max_records = config.window.most_records();
   kafka.transaction_timeout = config.transactions.timeout;
   kafka.checkpoint_topic = config.checkpoint.topic;
   kafka.own_topics = {config.checkpoint.topic, config.outbox.dead_letter.topic};
   kafka.probed_topic = ProbedTopic(config.outbox);
+  config.nats.client_id = kafka.client_id;
+  config.nats.max_records = kafka.max_records;
 }
 
 }  // namespace walpost

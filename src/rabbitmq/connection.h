@@ -29,7 +29,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
  public:
   struct Options {
     RabbitmqAddress address;
-    RabbitmqTls tls;
+    TlsOptions tls;
     Handshake::Options handshake;
     std::chrono::milliseconds connect_timeout{5000};
     std::chrono::seconds heartbeat{4};

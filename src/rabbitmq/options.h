@@ -6,17 +6,9 @@
 #include <string>
 
 #include "base/reloadable_text.h"
+#include "loop/tls_options.h"
 
 namespace walpost {
-
-struct RabbitmqTls {
-  bool enabled = false;
-  std::string ca_file;           // empty: those of the system
-  std::string certificate_file;  // of walpost; empty: none
-  std::string key_file;
-  // The certificate must have the name or address that walpost connects to.
-  bool verify_host = true;
-};
 
 // What walpost declares if it is missing. An exchange or a queue that exists is
 // left as it is.
@@ -31,8 +23,9 @@ struct RabbitmqOptions {
   std::string vhost = "/";
   // Empty, with a certificate: the server takes the name in it (EXTERNAL).
   ReloadableText user = "guest";
-  ReloadableText password = "guest";
-  RabbitmqTls tls;
+  // Empty: RabbitMQ's own default for that user, "guest".
+  ReloadableText password;
+  TlsOptions tls;
 
   // Templates (name_template.h). Empty exchange: the default exchange, where
   // the routing key is the name of a queue.

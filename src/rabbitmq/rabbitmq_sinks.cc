@@ -61,22 +61,13 @@ absl::StatusOr<NameTemplate> CheckTemplate(std::string_view key,
   return name;
 }
 
-absl::Status CheckTls(const RabbitmqOptions& options) {
-  const RabbitmqTls& tls = options.tls;
-  if (tls.certificate_file.empty() != tls.key_file.empty()) {
-    return Wrong("rabbitmq.tls",
-                 "certificate_file and key_file need each other");
+absl::Status CheckUser(const RabbitmqOptions& options) {
+  if (!options.user.empty() || !options.tls.certificate_file.empty()) {
+    return absl::OkStatus();
   }
-  const bool has_files = !tls.certificate_file.empty() || !tls.ca_file.empty();
-  if (has_files && !tls.enabled) {
-    return Wrong("rabbitmq.tls", "its files need rabbitmq.tls.enabled: true");
-  }
-  if (options.user.empty() && tls.certificate_file.empty()) {
-    return Wrong("rabbitmq.user",
-                 "without a user, rabbitmq.tls.certificate_file must say who "
-                 "walpost is");
-  }
-  return absl::OkStatus();
+  return Wrong("rabbitmq.user",
+               "without a user, rabbitmq.tls.certificate_file must say who "
+               "walpost is");
 }
 
 absl::Status CheckCreation(const RabbitmqOptions& options,
@@ -125,7 +116,7 @@ absl::Status CheckRabbitmqOptions(const RabbitmqOptions& options) {
       options.max_message_bytes > kMaxMessageBytes) {
     return Wrong("rabbitmq.max_message_bytes", "1 to 512 MiB");
   }
-  WALPOST_RETURN_IF_ERROR(CheckTls(options));
+  WALPOST_RETURN_IF_ERROR(CheckUser(options));
   return CheckCreation(options, exchange);
 }
 

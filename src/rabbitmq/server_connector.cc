@@ -1,13 +1,12 @@
 #include "rabbitmq/server_connector.h"
 
-#include <fstream>
 #include <random>
-#include <sstream>
 #include <utility>
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "log/log.h"
+#include "loop/credential_digest.h"
 
 namespace walpost::rabbitmq {
 namespace {
@@ -15,27 +14,6 @@ namespace {
 constexpr Backoff::Options kPauses{.initial = std::chrono::milliseconds(200),
                                    .cap = std::chrono::milliseconds(3000),
                                    .least = std::chrono::milliseconds(50)};
-
-std::string ContentOf(const std::string& path) {
-  if (path.empty()) return "";
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  content << file.rdbuf();
-  return content.str();
-}
-
-Sha256Digest DigestOf(const RabbitmqOptions& options, const std::string& user,
-                      const std::string& password) {
-  std::string text;
-  for (const std::string& part :
-       {user, password, ContentOf(options.tls.ca_file),
-        ContentOf(options.tls.certificate_file),
-        ContentOf(options.tls.key_file)}) {
-    text += fmt::format("{}:", part.size());
-    text += part;
-  }
-  return Sha256(text);
-}
 
 }  // namespace
 
@@ -78,17 +56,20 @@ Connection* ServerConnector::ready() const {
 absl::Status ServerConnector::ReadLogin() {
   WALPOST_ASSIGN_OR_RETURN(login_.user, options_.user.Read());
   WALPOST_ASSIGN_OR_RETURN(password_, options_.password.Read());
+  if (options_.password.empty()) password_ = login_.user;
   login_.vhost = options_.vhost;
-  digest_ = DigestOf(options_, login_.user, password_);
+  WALPOST_ASSIGN_OR_RETURN(digest_, Digest());
   return absl::OkStatus();
 }
 
 bool ServerConnector::credentials_have_changed() const {
   if (login_.vhost.empty()) return false;  // none was read
-  const absl::StatusOr<std::string> user = options_.user.Read();
-  const absl::StatusOr<std::string> password = options_.password.Read();
-  if (!user.ok() || !password.ok()) return false;
-  return DigestOf(options_, *user, *password) != digest_;
+  const absl::StatusOr<Sha256Digest> now = Digest();
+  return now.ok() && *now != digest_;
+}
+
+absl::StatusOr<Sha256Digest> ServerConnector::Digest() const {
+  return DigestCredentials({&options_.user, &options_.password}, options_.tls);
 }
 
 void ServerConnector::Try() {

@@ -57,6 +57,7 @@ class ServerConnector {
   void OnFailed(const absl::Status& error);
   void TryAgain();
   absl::Status ReadLogin();
+  absl::StatusOr<Sha256Digest> Digest() const;
 
   boost::asio::any_io_executor executor_;
   RabbitmqOptions options_;

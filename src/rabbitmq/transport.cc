@@ -14,6 +14,7 @@
 #include "loop/as_tuple.h"
 #include "loop/blocking_call.h"
 #include "loop/descriptors.h"
+#include "loop/tls_context.h"
 
 namespace walpost::rabbitmq {
 
@@ -49,40 +50,14 @@ Lookup LookUp(const std::string& host) {
   return found;
 }
 
-absl::Status CannotRead(std::string_view key, const std::string& path,
-                        const error_code& error) {
-  return absl::FailedPreconditionError(
-      fmt::format("{}: {}: {}", key, path, error.message()));
-}
-
 }  // namespace
 
 Transport::Transport(asio::any_io_executor executor)
     : executor_(executor), plain_(std::in_place, executor) {}
 
 absl::Status Transport::UseTls(const RabbitmqAddress& address,
-                               const RabbitmqTls& tls) {
-  using Context = asio::ssl::context;
-  error_code error;
-  context_.emplace(Context::tls_client);
-  context_->set_options(Context::default_workarounds | Context::no_tlsv1 |
-                        Context::no_tlsv1_1);
-  if (tls.ca_file.empty()) {
-    context_->set_default_verify_paths(error);
-  } else {
-    context_->load_verify_file(tls.ca_file, error);
-  }
-  if (error) return CannotRead("rabbitmq.tls.ca_file", tls.ca_file, error);
-  if (!tls.certificate_file.empty()) {
-    context_->use_certificate_chain_file(tls.certificate_file, error);
-    if (error) {
-      return CannotRead("rabbitmq.tls.certificate_file", tls.certificate_file,
-                        error);
-    }
-    context_->use_private_key_file(tls.key_file, Context::pem, error);
-    if (error) return CannotRead("rabbitmq.tls.key_file", tls.key_file, error);
-  }
-  context_->set_verify_mode(asio::ssl::verify_peer);
+                               const TlsOptions& tls) {
+  WALPOST_ASSIGN_OR_RETURN(context_, MakeTlsContext(tls, "rabbitmq"));
   Socket socket = *std::move(plain_);
   plain_.reset();
   tls_.emplace(std::move(socket), *context_);
@@ -94,7 +69,7 @@ absl::Status Transport::UseTls(const RabbitmqAddress& address,
 }
 
 asio::awaitable<absl::Status> Transport::Connect(RabbitmqAddress address,
-                                                 RabbitmqTls tls,
+                                                 TlsOptions tls,
                                                  MonotonicTime deadline) {
   const std::string where = address.ToString();
   std::vector<asio::ip::address> addresses;

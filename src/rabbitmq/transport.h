@@ -30,7 +30,7 @@ class Transport {
   // certificate is not accepted; says which. kFailedPrecondition: a file of TLS
   // cannot be read.
   boost::asio::awaitable<absl::Status> Connect(RabbitmqAddress address,
-                                               RabbitmqTls tls,
+                                               TlsOptions tls,
                                                MonotonicTime deadline);
   // At least one byte. kUnavailable: the connection has ended.
   boost::asio::awaitable<absl::StatusOr<size_t>> Read(std::span<char> bytes);
@@ -44,12 +44,12 @@ class Transport {
   using Socket = boost::asio::ip::tcp::socket;
 
   Socket& socket() { return tls_ ? tls_->next_layer() : *plain_; }
-  absl::Status UseTls(const RabbitmqAddress& address, const RabbitmqTls& tls);
+  absl::Status UseTls(const RabbitmqAddress& address, const TlsOptions& tls);
   boost::asio::awaitable<absl::Status> ConnectSocket(
       std::vector<boost::asio::ip::address> addresses, uint16_t port);
 
   boost::asio::any_io_executor executor_;
-  std::optional<boost::asio::ssl::context> context_;
+  std::unique_ptr<boost::asio::ssl::context> context_;
   std::optional<boost::asio::ssl::stream<Socket>> tls_;
   std::optional<Socket> plain_;
   bool is_aborted_ = false;

@@ -9,15 +9,14 @@ namespace {
 // The connection answers nothing else for as long.
 constexpr char kWaitMillis[] = "1000";
 
-bool WaitsForSync(const RedisOptions& options, const ServerFacts& facts) {
+bool WaitsForSync(const RedisOptions& options, const RedisFacts& facts) {
   return options.durability == RedisDurability::kFsync &&
          facts.has_wait_aof() && !facts.SyncsBeforeAnswers();
 }
 
 }  // namespace
 
-std::string WaitCommands(const RedisOptions& options,
-                         const ServerFacts& facts) {
+std::string WaitCommands(const RedisOptions& options, const RedisFacts& facts) {
   std::string bytes;
   if (WaitsForSync(options, facts)) {
     bytes += Command({"WAITAOF", "1", "0", kWaitMillis});
@@ -29,7 +28,7 @@ std::string WaitCommands(const RedisOptions& options,
   return bytes;
 }
 
-size_t CountWaits(const RedisOptions& options, const ServerFacts& facts) {
+size_t CountWaits(const RedisOptions& options, const RedisFacts& facts) {
   return (WaitsForSync(options, facts) ? 1 : 0) +
          (options.replicas > 0 ? 1 : 0);
 }

@@ -12,13 +12,13 @@
 
 #include "absl/status/status.h"
 #include "redis/options.h"
+#include "redis/redis_facts.h"
 #include "redis/resp.h"
-#include "redis/server_facts.h"
 
 namespace walpost {
 
-std::string WaitCommands(const RedisOptions& options, const ServerFacts& facts);
-size_t CountWaits(const RedisOptions& options, const ServerFacts& facts);
+std::string WaitCommands(const RedisOptions& options, const RedisFacts& facts);
+size_t CountWaits(const RedisOptions& options, const RedisFacts& facts);
 
 struct DurableReplies {
   bool is_durable = false;

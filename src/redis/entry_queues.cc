@@ -35,9 +35,8 @@ EntryQueues::Queue& EntryQueues::QueueOf(std::string_view stream) {
 
 void EntryQueues::DropIdleStreams() {
   if (!written_.empty()) return;
-  std::erase_if(queues_, [](const auto& named) {
-    return !named.second->is_listed && named.second->repeated.empty();
-  });
+  std::erase_if(queues_,
+                [](const auto& named) { return !named.second->is_listed; });
 }
 
 // The streams take turns: one whose round was full goes to the end.
@@ -79,7 +78,7 @@ void EntryQueues::AddArguments(const Batch& batch, const StreamTops& tops,
   AddArgument(tops.NewestOf(batch.queue->stream), bytes);
   AddArgument(fmt::format("{}", options.max_entries), bytes);
   AddArgument(options.create ? "1" : "0", bytes);
-  AddArgument(batch.queue->repeated, bytes);
+  AddArgument(tops.RepeatedOf(batch.queue->stream), bytes);
   for (size_t i = 0; i < batch.count; ++i) {
     const StreamEntry& entry = batch.queue->waiting[i].entry;
     AddArgument(entry.place ? entry.place->ToString() : "", bytes);
@@ -91,7 +90,6 @@ void EntryQueues::AddArguments(const Batch& batch, const StreamTops& tops,
 void EntryQueues::OnResult(const Batch& batch, const BatchResult& result,
                            MonotonicTime retry_at) {
   Queue& queue = *batch.queue;
-  queue.repeated = result.repeated;
   Written written{&queue, result.newest, {}};
   for (size_t i = 0; i < std::min(result.done, batch.count); ++i) {
     written.sequences.push_back(queue.waiting.front().sequence);

@@ -50,7 +50,6 @@ class EntryQueues {
 
     std::string stream;
     std::deque<Waiting> waiting;
-    std::string repeated;  // BatchResult
     MonotonicTime not_before{};
     absl::Status refused;    // why the first record was
     bool is_listed = false;  // in active_

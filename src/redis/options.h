@@ -1,4 +1,4 @@
-// Connection to Redis: keys `redis.*` of docs/configuration.md.
+// RedisConnection to Redis: keys `redis.*` of docs/configuration.md.
 #pragma once
 
 #include <chrono>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/reloadable_text.h"
+#include "loop/tls_options.h"
 
 namespace walpost {
 
@@ -25,16 +26,11 @@ struct RedisOptions {
   std::vector<std::string> sentinels = {};
   std::string master;
   // Empty: the user `default`; without a password, no AUTH is sent.
-  ReloadableText username;
+  ReloadableText user;
   ReloadableText password;
-  ReloadableText sentinel_username;
+  ReloadableText sentinel_user;
   ReloadableText sentinel_password;
-  bool tls = false;  // for servers and Sentinels
-  // PEM files. Without a CA file, those of the system count.
-  std::string tls_ca_file;
-  std::string tls_certificate_file;
-  std::string tls_key_file;
-  bool tls_verify_name = true;
+  TlsOptions tls;  // for servers and Sentinels
   size_t database = 0;
   RedisDurability durability = RedisDurability::kFsync;
   // Replicas that must have an entry before it is acknowledged (WAIT).

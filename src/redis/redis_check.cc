@@ -5,8 +5,8 @@
 #include "base/kafka_cluster.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "redis/redis_session.h"
 #include "redis/redis_sinks.h"
-#include "redis/server_session.h"
 
 namespace walpost {
 
@@ -51,7 +51,7 @@ class RedisCheck {
     const std::string cause(opened.message());
     if (is_rejected) {
       Add(Severity::kError, FindingId(kFindingCredentialsRejected), "Redis",
-          cause, "correct redis.username, redis.password or redis.tls_*");
+          cause, "correct redis.user, redis.password or redis.tls.*");
     } else if (absl::IsFailedPrecondition(opened)) {
       Add(Severity::kError, FindingId("redis_refuses"), "Redis", cause);
     } else {
@@ -63,7 +63,7 @@ class RedisCheck {
   }
 
   void AddServer() {
-    const ServerFacts& facts = session_.facts();
+    const RedisFacts& facts = session_.facts();
     Add(Severity::kOk, FindingId("redis_ok"), session_.name(),
         fmt::format("answers; version {}, {} replica(s), append-only file {}",
                     facts.version, facts.replicas,
@@ -105,7 +105,7 @@ class RedisCheck {
   }
 
   RedisOptions options_;
-  ServerSession session_;
+  RedisSession session_;
   SinkFindings found_;
 };
 

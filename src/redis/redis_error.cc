@@ -46,14 +46,14 @@ constexpr std::array kRules = {
     Rule{"ERR WAIT cannot be used with replica", Remedy::kReconnect,
          kUnavailable, ""},
     Rule{"NOAUTH ", Remedy::kRefused, kOperator,
-         "set redis.username and redis.password", true},
+         "set redis.user and redis.password", true},
     Rule{"WRONGPASS ", Remedy::kRefused, kOperator,
-         "correct redis.username and redis.password", true},
+         "correct redis.user and redis.password", true},
     Rule{"ERR AUTH ", Remedy::kRefused, kOperator,
          "Redis has no password for this user: remove redis.password", true},
     Rule{"NOPERM ", Remedy::kRefused, kOperator,
          "ACL SETUSER NAME ~STREAMS +eval +evalsha +xadd +xrange +xtrim "
-         "+xinfo +info +ping +wait +waitaof +config|get +client|setname"},
+         "+xinfo +info +ping +wait +config|get +client|setname"},
     Rule{"WRONGTYPE ", Remedy::kRefused, kOperator,
          "the key is not a stream: rename it (RENAME KEY NEW), or write to "
          "another one (route.topic)"},

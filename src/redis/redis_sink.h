@@ -18,7 +18,7 @@
 
 #include "base/sha256.h"
 #include "delivery/record_sink.h"
-#include "redis/credential_digest.h"
+#include "loop/credential_digest.h"
 #include "redis/options.h"
 #include "redis/redis_writer.h"
 
@@ -26,7 +26,15 @@ namespace walpost {
 
 class RedisSink final : public Sink {
  public:
-  // `credentials`: those that a sink created now has. `tops`, if any, outlives
+  // Of the credentials that a sink created now has.
+  static absl::StatusOr<Sha256Digest> DigestOf(const RedisOptions& options) {
+    return DigestCredentials(
+        {&options.user, &options.password, &options.sentinel_user,
+         &options.sentinel_password},
+        options.tls);
+  }
+
+  // `credentials`: their digest. `tops`, if any, outlives
   // the sink.
   RedisSink(boost::asio::any_io_executor executor, RedisOptions options,
             Sha256Digest credentials, RecordReports& reports,
@@ -58,7 +66,7 @@ class RedisSink final : public Sink {
   }
   void ExpectTopics() override { writer_->CompareStreams(); }
   bool credentials_have_changed() const override {
-    const auto now = DigestCredentials(options_);
+    const auto now = DigestOf(options_);
     return now.ok() && *now != credentials_;
   }
 

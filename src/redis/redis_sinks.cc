@@ -4,7 +4,6 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "redis/credential_digest.h"
 #include "redis/redis_sink.h"
 #include "redis/server_address.h"
 #include "redis/stream_tops.h"
@@ -19,7 +18,7 @@ SinkFactory SinksWith(boost::asio::any_io_executor executor,
              -> absl::StatusOr<std::unique_ptr<Sink>> {
     WALPOST_RETURN_IF_ERROR(CheckRedisOptions(options));
     WALPOST_ASSIGN_OR_RETURN(const Sha256Digest digest,
-                             DigestCredentials(options));
+                             RedisSink::DigestOf(options));
     RedisOptions own = options;
     own.client_name += wanted.client_id_suffix;
     return std::make_unique<RedisSink>(executor, own, digest, reports,
@@ -77,20 +76,6 @@ class RedisKnowledge final : public SinkKnowledge {
   StreamTops tops_;
 };
 
-absl::Status CheckTlsOptions(const RedisOptions& options) {
-  if (options.tls_certificate_file.empty() != options.tls_key_file.empty()) {
-    return absl::InvalidArgumentError(
-        "redis.tls_certificate_file and redis.tls_key_file go together");
-  }
-  const bool has_files =
-      !options.tls_ca_file.empty() || !options.tls_certificate_file.empty();
-  if (has_files && !options.tls) {
-    return absl::InvalidArgumentError(
-        "redis.tls is false, and redis.tls_* names files: set redis.tls: true");
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::Status CheckRedisOptions(const RedisOptions& options) {
@@ -117,11 +102,11 @@ absl::Status CheckRedisOptions(const RedisOptions& options) {
                                                "redis.sentinels")
                                 .status());
   }
-  if (!options.username.empty() && options.password.empty()) {
+  if (!options.user.empty() && options.password.empty()) {
     return absl::InvalidArgumentError(
-        "redis.username needs redis.password, as in ${env:REDIS_PASSWORD}");
+        "redis.user needs redis.password, as in ${env:REDIS_PASSWORD}");
   }
-  return CheckTlsOptions(options);
+  return absl::OkStatus();
 }
 
 SinkFactory RedisSinks(boost::asio::any_io_executor executor,

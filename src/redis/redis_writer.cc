@@ -254,6 +254,7 @@ absl::Status RedisWriter::HandleResult(const EntryQueues::Batch& batch,
                                        const BatchResult& result) {
   const std::string& stream = batch.queue->stream;
   queues_.OnResult(batch, result, Clock::now() + kRetryPause);
+  tops_.SetRepeated(stream, result.repeated);
   if (result.displaced > 0 && !std::exchange(has_warned_, true)) {
     LogWarn({{"topic", stream}},
             "stream {} has passed the place of events that are not in it: they "

@@ -32,7 +32,7 @@
 #include "redis/entry_queues.h"
 #include "redis/options.h"
 #include "redis/redis_error.h"
-#include "redis/server_session.h"
+#include "redis/redis_session.h"
 #include "redis/stream_tops.h"
 
 namespace walpost {
@@ -87,7 +87,7 @@ class RedisWriter : public std::enable_shared_from_this<RedisWriter> {
   std::function<void()> on_drained_;
   StreamTops own_tops_;
   StreamTops& tops_;
-  ServerSession session_;
+  RedisSession session_;
   EntryQueues queues_;
   boost::asio::steady_timer timer_;
   boost::asio::steady_timer close_timer_;

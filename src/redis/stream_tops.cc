@@ -35,6 +35,16 @@ void StreamTops::OnAcknowledged(std::string_view stream, EntryId newest) {
   is_spelt_ = false;
 }
 
+std::string StreamTops::RepeatedOf(std::string_view stream) const {
+  const auto found = repeated_.find(stream);
+  return found == repeated_.end() ? "" : found->second;
+}
+
+void StreamTops::SetRepeated(std::string_view stream, std::string_view id) {
+  if (id.empty() || repeated_.size() >= kMax) return;
+  repeated_.insert_or_assign(std::string(stream), std::string(id));
+}
+
 void StreamTops::OnBehind(std::string_view stream, std::string_view newest) {
   if (!replaced_.empty()) return;
   replaced_ = fmt::format(
@@ -87,6 +97,7 @@ std::vector<std::string> StreamTops::Streams() const {
 
 void StreamTops::Forget() {
   tops_.clear();
+  repeated_.clear();
   replaced_.clear();
   is_spelt_ = false;
 }

@@ -28,6 +28,10 @@ class StreamTops {
   std::string NewestOf(std::string_view stream) const;
   // An entry was acknowledged, when the stream had reached `newest`.
   void OnAcknowledged(std::string_view stream, EntryId newest);
+  // Events up to this id are being repeated at the end of the stream
+  // (append_entries.lua): the next sink goes on with that. Empty: none are.
+  std::string RepeatedOf(std::string_view stream) const;
+  void SetRepeated(std::string_view stream, std::string_view id);
   // The stream has not reached what was acknowledged.
   void OnBehind(std::string_view stream, std::string_view newest);
 
@@ -48,6 +52,7 @@ class StreamTops {
 
  private:
   std::map<std::string, EntryId, std::less<>> tops_;
+  std::map<std::string, std::string, std::less<>> repeated_;
   std::string replaced_;
   mutable std::string text_;
   mutable bool is_spelt_ = true;

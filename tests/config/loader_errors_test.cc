@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "config/loader.h"
+#include "fmt/format.h"
 
 namespace walpost {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -99,6 +101,20 @@ TEST(LoaderErrorsTest, WhatOnlyKafkaHasIsRefusedByName) {
        "'a b' cannot be part of a topic name, which has a-z A-Z 0-9 . _ - : /"},
   });
   EXPECT_TRUE(Parse("sink: redis\nroute: {topic: 'a:{type}'}").ok());
+}
+
+TEST(LoaderErrorsTest, FilesOfTlsNeedTls) {
+  for (const char* sink : {"nats", "rabbitmq", "redis"}) {
+    const auto tls = [sink](const char* keys) {
+      return Parse(fmt::format("sink: {0}\n{0}: {{tls: {{{1}}}}}", sink, keys));
+    };
+    EXPECT_THAT(std::string(tls("enabled: true, key_file: k").message()),
+                HasSubstr("certificate_file and key_file go together"));
+    EXPECT_THAT(std::string(tls("ca_file: a").message()),
+                AllOf(HasSubstr(fmt::format("{}.tls.enabled: ", sink)),
+                      HasSubstr("there are files for it")));
+    EXPECT_TRUE(tls("enabled: true, ca_file: a").ok());
+  }
 }
 
 TEST(LoaderErrorsTest, RecordsAsDebeziumMakesThemTakeNoConstants) {

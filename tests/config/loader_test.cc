@@ -493,7 +493,12 @@ TEST(LoaderTest, EveryKeyIsAmongThem) {
   for (const Row& row : kRows) tested.insert(row.key);
   std::set<std::string> texts;
   for (const KeyText& text : KeyTexts()) {
-    if (!text.path.starts_with("*.")) texts.emplace(text.path);
+    // sink_keys_test has those of the other sinks.
+    const bool is_of_another_sink = text.path.starts_with("nats.") ||
+                                    text.path.starts_with("rabbitmq.") ||
+                                    text.path.starts_with("redis.");
+    if (is_of_another_sink || text.path.starts_with("*.")) continue;
+    texts.emplace(text.path);
   }
   EXPECT_EQ(texts, tested);
 }

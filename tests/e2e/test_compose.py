@@ -60,43 +60,38 @@ def test_the_password_of_walpost_is_that_of_its_role(content):
     assert f"password '{password}'" in (_DIRECTORY / "shop.sql").read_text()
 
 
-def test_the_profile_of_redis_fits_its_server(content):
-    """A real redis-server takes its settings, and walpost its configuration."""
-    service = content["services"]["redis"]
-    settings = service["command"][1:]
-    assert settings == ["--appendonly", "yes", "--appendfsync", "always"]
-    config = yaml.safe_load((_DIRECTORY / "walpost-redis.yaml").read_text())
-    host, _, port = config["redis"]["address"].partition(":")
+_ADDRESS = {"nats": "servers", "rabbitmq": "nodes", "redis": "address"}
+
+
+@pytest.mark.parametrize("sink", _ADDRESS)
+def test_the_profile_of_a_sink_fits_its_server(sink, content):
+    service = content["services"][sink]
+    path = _DIRECTORY / f"walpost-{sink}.yaml"
+    address = yaml.safe_load(path.read_text())[sink][_ADDRESS[sink]]
+    host, _, port = address.removeprefix("nats://").partition(":")
     assert content["services"][host] is service
     assert f":{port}" in service["ports"][0]
-    relay = content["services"]["walpost-redis"]
-    assert service["profiles"] == relay["profiles"] == ["redis"]
+    relay = content["services"][f"walpost-{sink}"]
+    assert service["profiles"] == relay["profiles"] == [sink]
     said = subprocess.run(
-        [walpost_binary(), "check", "--offline", "-c",
-         _DIRECTORY / "walpost-redis.yaml"], check=False, timeout=30,
-        env={**os.environ, **relay["environment"]}, capture_output=True,
-        text=True)
+        [walpost_binary(), "check", "--offline", "-c", path], check=False,
+        timeout=30, env={**os.environ, **relay["environment"]},
+        capture_output=True, text=True)
     assert said.returncode == 0, said.stdout + said.stderr
 
 
-def test_the_profile_of_rabbitmq_fits_its_server(content):
-    service = content["services"]["rabbitmq"]
+def test_redis_of_the_compose_file_syncs_each_write(content):
+    assert content["services"]["redis"]["command"][1:] == [
+        "--appendonly", "yes", "--appendfsync", "always"]
+
+
+def test_rabbitmq_of_the_compose_file_knows_the_user(content):
     config = yaml.safe_load((_DIRECTORY / "walpost-rabbitmq.yaml").read_text())
-    host, _, port = config["rabbitmq"]["nodes"].partition(":")
-    assert content["services"][host] is service
-    assert f":{port}" in service["ports"][0]
+    login = content["services"]["rabbitmq"]["environment"]
     relay = content["services"]["walpost-rabbitmq"]
-    assert service["profiles"] == relay["profiles"] == ["rabbitmq"]
-    login = service["environment"]
     assert config["rabbitmq"]["user"] == login["RABBITMQ_DEFAULT_USER"]
     assert (relay["environment"]["RABBITMQ_PASSWORD"] ==
             login["RABBITMQ_DEFAULT_PASS"])
-    said = subprocess.run(
-        [walpost_binary(), "check", "--offline", "-c",
-         _DIRECTORY / "walpost-rabbitmq.yaml"], check=False, timeout=30,
-        env={**os.environ, **relay["environment"]}, capture_output=True,
-        text=True)
-    assert said.returncode == 0, said.stdout + said.stderr
 
 
 # Path in the file, what is put there, and how the fault is named. None: removed.

@@ -96,6 +96,8 @@ _BLOCKS = {
     ("docs/moving.md", "walpost recover"): "test_moving",
     **{(block.page, block.text): "test_rabbitmq" for block in blocks()
        if block.page == "docs/rabbitmq.md"},
+    **{(block.page, block.text): "test_nats" for block in blocks()
+       if block.page == "docs/nats.md"},
     **{(block.page, block.text): "test_redis" for block in blocks()
        if block.page == "docs/redis.md"},
     ("docs/gaps.md", "ALTER TABLE outbox"): "test_recover",

@@ -44,13 +44,6 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"heartbeat",
              [](auto& o) { o.heartbeat = std::chrono::seconds(0); },
              "rabbitmq.heartbeat"},
-        Case{"key_alone",
-             [](auto& o) {
-               o.tls.enabled = true;
-               o.tls.key_file = "k";
-             },
-             "rabbitmq.tls"},
-        Case{"tls_off", [](auto& o) { o.tls.ca_file = "ca"; }, "rabbitmq.tls"},
         Case{"nobody", [](auto& o) { o.user = ""; }, "rabbitmq.user"},
         Case{"unknown_exchange",
              [](auto& o) {

@@ -19,8 +19,8 @@ std::vector<Reply> RepliesOf(std::string_view bytes) {
   }
 }
 
-ServerFacts Version(int minor, const char* fsync) {
-  ServerFacts facts;
+RedisFacts Version(int minor, const char* fsync) {
+  RedisFacts facts;
   facts.major = 7;
   facts.minor = minor;
   facts.has_append_only_file = true;
@@ -41,7 +41,7 @@ TEST(DurableRepliesTest, AnAnswerIsEnoughIfTheServerSyncsBeforeIt) {
 }
 
 TEST(DurableRepliesTest, NewerServersAreAskedWhatIsSynced) {
-  const ServerFacts facts = Version(2, "everysec");
+  const RedisFacts facts = Version(2, "everysec");
   EXPECT_THAT(WaitCommands({}, facts), HasSubstr("WAITAOF"));
   EXPECT_EQ(CountWaits({}, facts), 1u);
   const auto judge = [](std::string_view bytes) {

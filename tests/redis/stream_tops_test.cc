@@ -48,6 +48,16 @@ TEST(StreamTopsTest, SaysWhatIsMissing) {
   EXPECT_EQ(tops.text(), "");
 }
 
+TEST(StreamTopsTest, KnowsWhichEventsAreRepeated) {
+  StreamTops tops;
+  tops.SetRepeated("a", "");
+  EXPECT_EQ(tops.RepeatedOf("a"), "");
+  tops.SetRepeated("a", "7-1");
+  EXPECT_EQ(tops.RepeatedOf("a"), "7-1");
+  tops.Forget();
+  EXPECT_EQ(tops.RepeatedOf("a"), "");
+}
+
 TEST(StreamTopsTest, IsLimited) {
   StreamTops tops;
   for (size_t i = 0; i < StreamTops::kMax + 10; ++i) {

@@ -59,6 +59,7 @@ class Broker {
 };
 
 std::unique_ptr<Broker> MakeKafkaBroker(const Config& config);
+std::unique_ptr<Broker> MakeNatsBroker(const Config& config);
 std::unique_ptr<Broker> MakeRabbitmqBroker(const Config& config);
 std::unique_ptr<Broker> MakeRedisBroker(const Config& config);
 

@@ -13,14 +13,16 @@ namespace asio = boost::asio;
 // The one place that chooses.
 std::unique_ptr<Broker> BrokerOf(const Config& config) {
   switch (config.sink) {
+    case SinkKind::kNats:
+      return MakeNatsBroker(config);
     case SinkKind::kRabbitmq:
       return MakeRabbitmqBroker(config);
     case SinkKind::kRedis:
       return MakeRedisBroker(config);
-    default:
     case SinkKind::kKafka:
-      return MakeKafkaBroker(config);
+      break;
   }
+  return MakeKafkaBroker(config);
 }
 
 }  // namespace

@@ -127,6 +127,10 @@ class Rabbitmq:
                    self._process.log_tail(), _START_S, pause=0.2)
         return self
 
+    @property
+    def pid(self):
+        return self._process.pid
+
     def running(self):
         return self._process is not None and self._process.running()
 

@@ -1,7 +1,7 @@
-// Connection: sends commands to one server and reads their replies, over TCP or
-// TLS.
+// RedisConnection: sends commands to one server and reads their replies, over
+// TCP or TLS.
 //
-// Owned by a ServerSession; one coroutine uses it at a time, and keeps it alive
+// Owned by a RedisSession; one coroutine uses it at a time, and keeps it alive
 // while it waits. Runs on the loop. After an error it is closed.
 #pragma once
 
@@ -26,9 +26,9 @@
 
 namespace walpost {
 
-class Connection {
+class RedisConnection {
  public:
-  explicit Connection(boost::asio::any_io_executor executor);
+  explicit RedisConnection(boost::asio::any_io_executor executor);
 
   // Connects; with options.tls, also verifies the server.
   //

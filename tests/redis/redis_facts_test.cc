@@ -1,4 +1,4 @@
-#include "redis/server_facts.h"
+#include "redis/redis_facts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,14 +14,14 @@ constexpr char kInfo[] =
     "role:master\r\nconnected_slaves:2\r\naof_enabled:1\r\nmaxmemory:0\r\n"
     "maxmemory_policy:noeviction\r\ncluster_enabled:0\r\n";
 
-ServerFacts Good() {
-  ServerFacts facts = ServerFacts::Of(kInfo);
+RedisFacts Good() {
+  RedisFacts facts = RedisFacts::Of(kInfo);
   facts.AddConfig({"appendfsync", "always", "appendonly", "yes",
                    "no-appendfsync-on-rewrite", "no"});
   return facts;
 }
 
-std::vector<std::string> IdsOf(const ServerFacts& facts,
+std::vector<std::string> IdsOf(const RedisFacts& facts,
                                const RedisOptions& options = {}) {
   std::vector<std::string> ids;
   for (const Finding& finding : JudgeServer(facts, options, "Redis")) {
@@ -31,8 +31,8 @@ std::vector<std::string> IdsOf(const ServerFacts& facts,
   return ids;
 }
 
-TEST(ServerFactsTest, ReadsInfo) {
-  const ServerFacts facts = ServerFacts::Of(kInfo);
+TEST(RedisFactsTest, ReadsInfo) {
+  const RedisFacts facts = RedisFacts::Of(kInfo);
   EXPECT_EQ(facts.version, "7.0.15");
   EXPECT_TRUE(facts.IsAtLeast(7, 0));
   EXPECT_FALSE(facts.IsAtLeast(7, 2));
@@ -42,12 +42,12 @@ TEST(ServerFactsTest, ReadsInfo) {
   EXPECT_FALSE(facts.append_fsync);
 }
 
-TEST(ServerFactsTest, AServerThatSyncsIsGood) {
+TEST(RedisFactsTest, AServerThatSyncsIsGood) {
   EXPECT_THAT(IdsOf(Good()), IsEmpty());
 }
 
-TEST(ServerFactsTest, P1WithoutSyncItIsRefused) {
-  ServerFacts facts = Good();
+TEST(RedisFactsTest, P1WithoutSyncItIsRefused) {
+  RedisFacts facts = Good();
   facts.append_fsync = "everysec";
   EXPECT_THAT(IdsOf(facts), ElementsAre("!redis_not_durable"));
   facts = Good();
@@ -56,20 +56,20 @@ TEST(ServerFactsTest, P1WithoutSyncItIsRefused) {
   facts = Good();
   facts.has_append_only_file = false;
   EXPECT_THAT(IdsOf(facts), ElementsAre("!redis_not_durable"));
-  facts = ServerFacts::Of(kInfo);  // CONFIG is not permitted
+  facts = RedisFacts::Of(kInfo);  // CONFIG is not permitted
   EXPECT_THAT(IdsOf(facts), ElementsAre("!redis_not_durable"));
 }
 
 // WAITAOF tells whatever the setting is.
-TEST(ServerFactsTest, NewerServersNeedOnlyTheFile) {
-  ServerFacts facts = ServerFacts::Of(kInfo);
+TEST(RedisFactsTest, NewerServersNeedOnlyTheFile) {
+  RedisFacts facts = RedisFacts::Of(kInfo);
   facts.minor = 2;
   EXPECT_THAT(IdsOf(facts), IsEmpty());
   facts.has_append_only_file = false;
   EXPECT_THAT(IdsOf(facts), ElementsAre("!redis_not_durable"));
 }
 
-TEST(ServerFactsTest, MemoryOfOneServerIsAWarning) {
+TEST(RedisFactsTest, MemoryOfOneServerIsAWarning) {
   RedisOptions options;
   options.durability = RedisDurability::kMemory;
   EXPECT_THAT(IdsOf(Good(), options), ElementsAre("redis_memory_only"));
@@ -79,16 +79,16 @@ TEST(ServerFactsTest, MemoryOfOneServerIsAWarning) {
   EXPECT_THAT(IdsOf(Good(), options), ElementsAre("redis_replicas_missing"));
 }
 
-TEST(ServerFactsTest, SaysThatStreamsAreEvicted) {
-  ServerFacts facts = Good();
+TEST(RedisFactsTest, SaysThatStreamsAreEvicted) {
+  RedisFacts facts = Good();
   facts.eviction = "allkeys-lru";
   EXPECT_THAT(IdsOf(facts), IsEmpty());  // there is no limit
   facts.max_memory_bytes = 1;
   EXPECT_THAT(IdsOf(facts), ElementsAre("redis_evicts_streams"));
 }
 
-TEST(ServerFactsTest, OtherServersAreRefused) {
-  ServerFacts facts = Good();
+TEST(RedisFactsTest, OtherServersAreRefused) {
+  RedisFacts facts = Good();
   facts.is_master = false;
   EXPECT_THAT(IdsOf(facts), ElementsAre("!redis_replica"));
   facts = Good();

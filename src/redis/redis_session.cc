@@ -1,4 +1,4 @@
-#include "redis/server_session.h"
+#include "redis/redis_session.h"
 
 #include <charconv>
 #include <utility>
@@ -12,7 +12,7 @@ namespace walpost {
 namespace asio = boost::asio;
 using Replies = std::vector<Reply>;
 
-asio::awaitable<absl::Status> ServerSession::Open(MonotonicTime deadline) {
+asio::awaitable<absl::Status> RedisSession::Open(MonotonicTime deadline) {
   rejects_credentials_ = false;
   absl::StatusOr<ServerPlace> place;
   if (options_.sentinels.empty()) {
@@ -28,11 +28,11 @@ asio::awaitable<absl::Status> ServerSession::Open(MonotonicTime deadline) {
   rejects_credentials_ |= absl::IsFailedPrecondition(status);
   if (!status.ok()) co_return status;
   WALPOST_CO_RETURN_IF_ERROR(co_await Authenticate(
-      connection_, options_.username, options_.password, deadline));
+      connection_, options_.user, options_.password, deadline));
   co_return co_await Greet(deadline);
 }
 
-asio::awaitable<absl::StatusOr<ServerPlace>> ServerSession::FindMaster(
+asio::awaitable<absl::StatusOr<ServerPlace>> RedisSession::FindMaster(
     MonotonicTime deadline) {
   absl::Status trouble;
   for (const std::string& address : options_.sentinels) {
@@ -50,14 +50,13 @@ asio::awaitable<absl::StatusOr<ServerPlace>> ServerSession::FindMaster(
   co_return trouble;
 }
 
-asio::awaitable<absl::StatusOr<ServerPlace>> ServerSession::AskSentinel(
+asio::awaitable<absl::StatusOr<ServerPlace>> RedisSession::AskSentinel(
     const ServerPlace& place, MonotonicTime deadline) {
   name_ = fmt::format("Sentinel at {}", place.ToString());
   WALPOST_CO_RETURN_IF_ERROR(
       co_await sentinel_.Open(place, options_, deadline));
-  WALPOST_CO_RETURN_IF_ERROR(
-      co_await Authenticate(sentinel_, options_.sentinel_username,
-                            options_.sentinel_password, deadline));
+  WALPOST_CO_RETURN_IF_ERROR(co_await Authenticate(
+      sentinel_, options_.sentinel_user, options_.sentinel_password, deadline));
   const std::string question =
       Command({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", options_.master});
   WALPOST_CO_ASSIGN_OR_RETURN(Replies replies,
@@ -79,8 +78,8 @@ asio::awaitable<absl::StatusOr<ServerPlace>> ServerSession::AskSentinel(
   co_return master;
 }
 
-asio::awaitable<absl::Status> ServerSession::Authenticate(
-    Connection& connection, const ReloadableText& username,
+asio::awaitable<absl::Status> RedisSession::Authenticate(
+    RedisConnection& connection, const ReloadableText& username,
     const ReloadableText& password, MonotonicTime deadline) {
   WALPOST_CO_ASSIGN_OR_RETURN(const std::string user, username.Read());
   WALPOST_CO_ASSIGN_OR_RETURN(const std::string secret, password.Read());
@@ -94,7 +93,7 @@ asio::awaitable<absl::Status> ServerSession::Authenticate(
   co_return Refused(answer.text(), fmt::format("{}: AUTH", name_));
 }
 
-asio::awaitable<absl::Status> ServerSession::Greet(MonotonicTime deadline) {
+asio::awaitable<absl::Status> RedisSession::Greet(MonotonicTime deadline) {
   const std::string database = fmt::format("{}", options_.database);
   const std::string commands =
       Command({"SELECT", database}) + Command({"INFO"}) +
@@ -108,10 +107,15 @@ asio::awaitable<absl::Status> ServerSession::Greet(MonotonicTime deadline) {
     co_return Refused(replies[i].text(),
                       fmt::format("{}: {}", name_, i == 0 ? "SELECT" : "INFO"));
   }
-  facts_ = ServerFacts::Of(replies[1].text());
+  facts_ = RedisFacts::Of(replies[1].text());
   if (facts_.is_loading) {
     co_return absl::UnavailableError(
         fmt::format("{}: it loads its data", name_));
+  }
+  // In the middle of a failover.
+  if (!facts_.is_master && !options_.sentinels.empty()) {
+    co_return absl::UnavailableError(fmt::format(
+        "{}: the Sentinels call it the master, and it is a replica", name_));
   }
   if (options_.durability == RedisDurability::kFsync) {
     co_return co_await ReadConfig(deadline);
@@ -119,8 +123,7 @@ asio::awaitable<absl::Status> ServerSession::Greet(MonotonicTime deadline) {
   co_return absl::OkStatus();
 }
 
-asio::awaitable<absl::Status> ServerSession::ReadConfig(
-    MonotonicTime deadline) {
+asio::awaitable<absl::Status> RedisSession::ReadConfig(MonotonicTime deadline) {
   const std::string command = Command({"CONFIG", "GET", "append*"}) +
                               Command({"CONFIG", "GET", "no-append*"});
   WALPOST_CO_ASSIGN_OR_RETURN(Replies replies,
@@ -129,8 +132,8 @@ asio::awaitable<absl::Status> ServerSession::ReadConfig(
   co_return absl::OkStatus();
 }
 
-absl::Status ServerSession::Refused(std::string_view error,
-                                    std::string_view attempted) {
+absl::Status RedisSession::Refused(std::string_view error,
+                                   std::string_view attempted) {
   const RedisError refused = ClassifyRedisError(error, attempted);
   rejects_credentials_ |= refused.is_of_credentials;
   return refused.status;

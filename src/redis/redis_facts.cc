@@ -1,4 +1,4 @@
-#include "redis/server_facts.h"
+#include "redis/redis_facts.h"
 
 #include <charconv>
 
@@ -20,7 +20,7 @@ constexpr std::string_view kSyncAlways =
     "CONFIG SET appendonly yes, CONFIG SET appendfsync always, and CONFIG "
     "REWRITE; or spell out a weaker choice: redis.durability: memory";
 
-void JudgeDurability(const ServerFacts& facts, const RedisOptions& options,
+void JudgeDurability(const RedisFacts& facts, const RedisOptions& options,
                      const std::string& subject, Findings& findings) {
   const auto add = [&](Severity severity, FindingId id, std::string text,
                        std::string remedy) {
@@ -63,8 +63,8 @@ void JudgeDurability(const ServerFacts& facts, const RedisOptions& options,
 
 }  // namespace
 
-ServerFacts ServerFacts::Of(std::string_view info) {
-  ServerFacts facts;
+RedisFacts RedisFacts::Of(std::string_view info) {
+  RedisFacts facts;
   while (!info.empty()) {
     std::string_view line = info.substr(0, info.find('\n'));
     info.remove_prefix(std::min(info.size(), line.size() + 1));
@@ -99,7 +99,7 @@ ServerFacts ServerFacts::Of(std::string_view info) {
   return facts;
 }
 
-void ServerFacts::AddConfig(const std::vector<std::string_view>& pairs) {
+void RedisFacts::AddConfig(const std::vector<std::string_view>& pairs) {
   for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
     if (pairs[i] == "appendfsync") append_fsync = pairs[i + 1];
     if (pairs[i] == "no-appendfsync-on-rewrite") {
@@ -109,12 +109,12 @@ void ServerFacts::AddConfig(const std::vector<std::string_view>& pairs) {
   }
 }
 
-bool ServerFacts::SyncsBeforeAnswers() const {
+bool RedisFacts::SyncsBeforeAnswers() const {
   return has_append_only_file && append_fsync == "always" &&
          skips_fsync_on_rewrite != "yes";
 }
 
-Findings JudgeServer(const ServerFacts& facts, const RedisOptions& options,
+Findings JudgeServer(const RedisFacts& facts, const RedisOptions& options,
                      const std::string& subject) {
   Findings findings;
   const auto add = [&](Severity severity, FindingId id, std::string text,

@@ -1,4 +1,4 @@
-// ServerSession: finds the server to write to, connects, and learns what it is.
+// RedisSession: finds the server to write to, connects, and learns what it is.
 //
 //   Sentinels ──▶ address of the master ──▶ connection ──▶ AUTH, SELECT ──▶
 //   INFO
@@ -14,15 +14,15 @@
 
 #include "absl/status/status.h"
 #include "base/time.h"
-#include "redis/connection.h"
 #include "redis/options.h"
-#include "redis/server_facts.h"
+#include "redis/redis_connection.h"
+#include "redis/redis_facts.h"
 
 namespace walpost {
 
-class ServerSession {
+class RedisSession {
  public:
-  ServerSession(boost::asio::any_io_executor executor, RedisOptions options)
+  RedisSession(boost::asio::any_io_executor executor, RedisOptions options)
       : options_(std::move(options)),
         connection_(executor),
         sentinel_(executor) {}
@@ -38,8 +38,8 @@ class ServerSession {
     sentinel_.Close();
   }
 
-  Connection& connection() { return connection_; }
-  const ServerFacts& facts() const { return facts_; }
+  RedisConnection& connection() { return connection_; }
+  const RedisFacts& facts() const { return facts_; }
   // "Redis at 127.0.0.1:6379".
   const std::string& name() const { return name_; }
   MonotonicTime heard_at() const { return connection_.heard_at(); }
@@ -52,15 +52,15 @@ class ServerSession {
   boost::asio::awaitable<absl::StatusOr<ServerPlace>> AskSentinel(
       const ServerPlace& place, MonotonicTime deadline);
   boost::asio::awaitable<absl::Status> Authenticate(
-      Connection& connection, const ReloadableText& username,
+      RedisConnection& connection, const ReloadableText& username,
       const ReloadableText& password, MonotonicTime deadline);
   boost::asio::awaitable<absl::Status> Greet(MonotonicTime deadline);
   absl::Status Refused(std::string_view error, std::string_view attempted);
 
   RedisOptions options_;
-  Connection connection_;
-  Connection sentinel_;
-  ServerFacts facts_;
+  RedisConnection connection_;
+  RedisConnection sentinel_;
+  RedisFacts facts_;
   std::string name_ = "Redis";
   bool rejects_credentials_ = false;
 };

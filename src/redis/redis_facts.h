@@ -1,4 +1,4 @@
-// ServerFacts: what a Redis server says about itself, and whether entries are
+// RedisFacts: what a Redis server says about itself, and whether entries are
 // as durable there as the configuration wants it.
 //
 // From the replies of INFO and CONFIG GET. Pure.
@@ -15,9 +15,9 @@
 
 namespace walpost {
 
-struct ServerFacts {
+struct RedisFacts {
   // `info`: the text of INFO.
-  static ServerFacts Of(std::string_view info);
+  static RedisFacts Of(std::string_view info);
   // Adds the names and values of CONFIG GET.
   void AddConfig(const std::vector<std::string_view>& pairs);
 
@@ -47,7 +47,7 @@ struct ServerFacts {
 };
 
 // Reasons not to write to the server (errors), and what weakens it.
-Findings JudgeServer(const ServerFacts& facts, const RedisOptions& options,
+Findings JudgeServer(const RedisFacts& facts, const RedisOptions& options,
                      const std::string& subject);
 
 }  // namespace walpost

@@ -1,8 +1,9 @@
-#include "redis/connection.h"
+#include "redis/redis_connection.h"
 
 #include <netdb.h>
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/write.hpp>
 #include <cstring>
@@ -13,7 +14,7 @@
 #include "loop/as_tuple.h"
 #include "loop/blocking_call.h"
 #include "loop/descriptors.h"
-#include "redis/tls_context.h"
+#include "loop/tls_context.h"
 
 namespace walpost {
 
@@ -49,12 +50,12 @@ Addresses LookUp(const ServerPlace& place) {
 
 }  // namespace
 
-Connection::Connection(asio::any_io_executor executor)
+RedisConnection::RedisConnection(asio::any_io_executor executor)
     : executor_(executor), socket_(executor), timer_(executor) {}
 
-asio::awaitable<absl::Status> Connection::Open(const ServerPlace& place,
-                                               const RedisOptions& options,
-                                               MonotonicTime deadline) {
+asio::awaitable<absl::Status> RedisConnection::Open(const ServerPlace& place,
+                                                    const RedisOptions& options,
+                                                    MonotonicTime deadline) {
   tls_.reset();
   context_.reset();
   boost::system::error_code ignored;
@@ -62,20 +63,20 @@ asio::awaitable<absl::Status> Connection::Open(const ServerPlace& place,
   replies_.emplace();
   place_ = place.ToString();
   timed_out_ = false;
-  if (options.tls) {
-    WALPOST_CO_ASSIGN_OR_RETURN(context_, MakeTlsContext(options));
+  if (options.tls.enabled) {
+    WALPOST_CO_ASSIGN_OR_RETURN(context_, MakeTlsContext(options.tls, "redis"));
   }
   WALPOST_CO_RETURN_IF_ERROR(co_await Connect(place, deadline));
   CloseAt(deadline);
   absl::Status status;
-  if (options.tls) status = co_await Encrypt(place, options);
+  if (options.tls.enabled) status = co_await Encrypt(place, options);
   timer_.cancel();
   heard_at_ = Clock::now();
   co_return status;
 }
 
-asio::awaitable<absl::Status> Connection::Connect(const ServerPlace& place,
-                                                  MonotonicTime deadline) {
+asio::awaitable<absl::Status> RedisConnection::Connect(const ServerPlace& place,
+                                                       MonotonicTime deadline) {
   std::function<Addresses()> look_up = [place] { return LookUp(place); };
   auto call = BlockingCall<Addresses>::Start(executor_, look_up);
   if (!call.ok()) co_return call.status();
@@ -103,12 +104,16 @@ asio::awaitable<absl::Status> Connection::Connect(const ServerPlace& place,
   co_return Lost(error);
 }
 
-asio::awaitable<absl::Status> Connection::Encrypt(const ServerPlace& place,
-                                                  const RedisOptions& options) {
+asio::awaitable<absl::Status> RedisConnection::Encrypt(
+    const ServerPlace& place, const RedisOptions& options) {
   tls_ = std::make_unique<asio::ssl::stream<tcp::socket&>>(socket_, *context_);
-  SSL_set_tlsext_host_name(tls_->native_handle(), place.host.c_str());
   boost::system::error_code ignored;
-  if (options.tls_verify_name) {
+  boost::system::error_code is_name;
+  asio::ip::make_address(place.host, is_name);
+  if (is_name) {
+    SSL_set_tlsext_host_name(tls_->native_handle(), place.host.c_str());
+  }
+  if (options.tls.verify_host) {
     tls_->set_verify_callback(asio::ssl::host_name_verification(place.host),
                               ignored);
   }
@@ -119,13 +124,13 @@ asio::awaitable<absl::Status> Connection::Encrypt(const ServerPlace& place,
   if (verified != X509_V_OK) {
     co_return absl::FailedPreconditionError(
         fmt::format("Redis at {}: its certificate is not accepted: {}; correct "
-                    "redis.tls_ca_file, or the name in redis.address",
+                    "redis.tls.ca_file, or the name in redis.address",
                     place_, X509_verify_cert_error_string(verified)));
   }
   co_return Lost(error);
 }
 
-asio::awaitable<absl::StatusOr<std::vector<Reply>>> Connection::Ask(
+asio::awaitable<absl::StatusOr<std::vector<Reply>>> RedisConnection::Ask(
     const std::string& commands, size_t replies, MonotonicTime deadline) {
   absl::StatusOr<std::vector<Reply>> answer(absl::in_place);
   CloseAt(deadline);
@@ -145,7 +150,7 @@ asio::awaitable<absl::StatusOr<std::vector<Reply>>> Connection::Ask(
   co_return status;
 }
 
-asio::awaitable<absl::Status> Connection::Send(const std::string& bytes) {
+asio::awaitable<absl::Status> RedisConnection::Send(const std::string& bytes) {
   const auto buffer = asio::buffer(bytes);
   boost::system::error_code error;
   if (tls_ != nullptr) {
@@ -161,7 +166,7 @@ asio::awaitable<absl::Status> Connection::Send(const std::string& bytes) {
   co_return absl::OkStatus();
 }
 
-asio::awaitable<absl::Status> Connection::Receive() {
+asio::awaitable<absl::Status> RedisConnection::Receive() {
   const auto buffer = asio::buffer(received_);
   boost::system::error_code error;
   size_t size = 0;
@@ -181,7 +186,7 @@ asio::awaitable<absl::Status> Connection::Receive() {
   co_return replies_->Feed(std::string_view(received_.data(), size));
 }
 
-void Connection::CloseAt(MonotonicTime deadline) {
+void RedisConnection::CloseAt(MonotonicTime deadline) {
   timer_.expires_at(deadline);
   timer_.async_wait([this, lifetime = std::weak_ptr<const bool>(lifetime_)](
                         boost::system::error_code error) {
@@ -192,14 +197,15 @@ void Connection::CloseAt(MonotonicTime deadline) {
   });
 }
 
-void Connection::Close() {
+void RedisConnection::Close() {
   is_closed_ = true;
   timer_.cancel();
   boost::system::error_code ignored;
   socket_.close(ignored);
 }
 
-absl::Status Connection::Lost(const boost::system::error_code& error) const {
+absl::Status RedisConnection::Lost(
+    const boost::system::error_code& error) const {
   if (is_closed_) return absl::AbortedError("closed");
   return absl::UnavailableError(
       fmt::format("Redis at {}: {}", place_,

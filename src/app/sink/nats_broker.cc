@@ -1,0 +1,69 @@
+#include <chrono>
+#include <utility>
+
+#include "app/sink/broker.h"
+#include "app/sink/checked_topics.h"
+#include "base/kafka_cluster.h"
+#include "nats/nats_check.h"
+#include "nats/nats_sinks.h"
+
+namespace walpost {
+namespace {
+
+namespace asio = boost::asio;
+
+class NatsBroker final : public Broker {
+ public:
+  explicit NatsBroker(const Config& config) : config_(config) {}
+
+  std::string address() const override { return config_.nats.servers; }
+
+  absl::Status CheckOptions() const override {
+    return CheckNatsOptions(config_.nats);
+  }
+
+  SinkFactory Sinks(asio::any_io_executor executor) const override {
+    return NatsSinks(std::move(executor), config_.nats);
+  }
+
+  std::unique_ptr<SinkKnowledge> Knowledge(
+      asio::any_io_executor executor) const override {
+    return MakeNatsKnowledge(std::move(executor), config_.nats);
+  }
+
+  absl::StatusOr<SinkFindings> Check(
+      const std::vector<Route>& routes,
+      const std::optional<TransactionalIds>& /*transactional_ids*/)
+      const override {
+    std::vector<NatsSubjects> subjects;
+    for (const TopicNames& names : CheckedTopics(config_, routes)) {
+      subjects.push_back({names.text, names.is_whole});
+    }
+    return CheckNats(config_.nats, subjects, std::chrono::seconds(5));
+  }
+
+  absl::StatusOr<std::string> ClusterId() const override {
+    return kUnnamedCluster;
+  }
+
+  std::string_view why_unread() const override {
+    return "walpost does not read streams of JetStream; nats stream view "
+           "STREAM shows what is in one";
+  }
+
+  absl::StatusOr<std::map<std::string, std::string>> TopicIds(
+      const std::set<std::string>& topics) const override {
+    return FindNatsStreams(config_.nats, topics, std::chrono::seconds(10));
+  }
+
+ private:
+  const Config& config_;
+};
+
+}  // namespace
+
+std::unique_ptr<Broker> MakeNatsBroker(const Config& config) {
+  return std::make_unique<NatsBroker>(config);
+}
+
+}  // namespace walpost

@@ -1,0 +1,14 @@
+// Reads the section `tls` of a sink.
+#pragma once
+
+#include "config/section.h"
+#include "loop/tls_options.h"
+
+namespace walpost {
+
+// kAlways: the client library does not connect without it, so there is no key.
+enum class HostCheck { kIsAChoice, kAlways };
+
+void ReadTls(Section section, HostCheck host_check, TlsOptions& tls);
+
+}  // namespace walpost

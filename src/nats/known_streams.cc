@@ -1,0 +1,122 @@
+#include "nats/known_streams.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_replace.h"
+#include "delivery/gap.h"
+#include "fmt/format.h"
+
+namespace walpost {
+std::string EscapedStreamName(std::string_view name) {
+  return absl::StrReplaceAll({name.data(), name.size()},
+                             {{"%", "%25"}, {",", "%2C"}, {"=", "%3D"}});
+}
+
+std::string UnescapedStreamName(std::string_view name) {
+  return absl::StrReplaceAll({name.data(), name.size()},
+                             {{"%2C", ","}, {"%3D", "="}, {"%25", "%"}});
+}
+
+void KnownStreams::Reset(std::string_view text) {
+  Forget();
+  while (!text.empty()) {
+    const std::string_view pair = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), pair.size() + 1));
+    const size_t equals = pair.find('=');
+    if (equals == std::string_view::npos || equals == 0) continue;
+    if (equals + 1 == pair.size() || streams_.size() >= kMax) continue;
+    streams_[UnescapedStreamName(pair.substr(0, equals))].created =
+        pair.substr(equals + 1);
+  }
+  Spell();
+}
+
+std::vector<std::string> KnownStreams::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, known] : streams_) names.push_back(name);
+  return names;
+}
+
+bool KnownStreams::Observe(std::string_view name, std::string_view created) {
+  const auto found = streams_.find(name);
+  if (found == streams_.end() || found->second.created == created) return true;
+  NoteReplaced(fmt::format(
+      "stream {} was created at {}, and the one that acknowledged events at "
+      "{}: it was deleted and created again",
+      name, created, found->second.created));
+  return false;
+}
+
+void KnownStreams::ObserveEnd(std::string_view name, uint64_t last,
+                              uint64_t acknowledged, MonotonicTime now) {
+  const auto found = streams_.find(name);
+  if (found == streams_.end()) return;
+  std::optional<MonotonicTime>& since = found->second.behind_since;
+  if (last >= acknowledged) return since.reset();
+  if (!since) since = now;
+  if (now - *since < kMaxBehind) return;
+  NoteReplaced(
+      fmt::format("stream {} ends at sequence {}, and has acknowledged "
+                  "sequence {}: it was restored from a backup, or its servers "
+                  "have lost data",
+                  name, last, acknowledged));
+}
+
+void KnownStreams::ObserveMissing(std::string_view name,
+                                  std::string_view other) {
+  if (!Knows(name)) return;
+  NoteReplaced(
+      fmt::format("stream {}, which has acknowledged events, does not "
+                  "exist any more, and stream {} takes its place",
+                  name, other));
+}
+
+void KnownStreams::OnAcknowledged(std::string_view name,
+                                  std::string_view created, uint64_t sequence) {
+  auto found = streams_.find(name);
+  if (found == streams_.end()) {
+    if (streams_.size() >= kMax) return;
+    found = streams_.emplace(name, Known{std::string(created)}).first;
+    Spell();
+  }
+  found->second.acknowledged_up_to =
+      std::max(found->second.acknowledged_up_to, sequence);
+}
+
+uint64_t KnownStreams::AcknowledgedUpTo(std::string_view name) const {
+  const auto found = streams_.find(name);
+  return found == streams_.end() ? 0 : found->second.acknowledged_up_to;
+}
+
+void KnownStreams::Add(const KnownStreams& other) {
+  for (const auto& [name, known] : other.streams_) {
+    if (Observe(name, known.created)) {
+      OnAcknowledged(name, known.created, known.acknowledged_up_to);
+    }
+  }
+  if (replaced_.empty()) replaced_ = other.replaced_;
+}
+
+void KnownStreams::Forget() {
+  streams_.clear();
+  text_.clear();
+  replaced_.clear();
+}
+
+void KnownStreams::NoteReplaced(std::string text) {
+  if (!replaced_.empty()) return;
+  replaced_ = fmt::format(
+      "{}, and events that were published are not in NATS any more; {}", text,
+      kRecover);
+}
+
+void KnownStreams::Spell() {
+  text_.clear();
+  for (const auto& [name, known] : streams_) {
+    text_ += fmt::format("{}{}={}", text_.empty() ? "" : ",",
+                         EscapedStreamName(name), known.created);
+  }
+}
+
+}  // namespace walpost

@@ -1,0 +1,163 @@
+#include "nats/nats_check.h"
+
+#include <nats/nats.h>
+
+#include <memory>
+#include <utility>
+
+#include "base/kafka_cluster.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "nats/connection_settings.h"
+#include "nats/connection_trouble.h"
+#include "nats/json_document.h"
+#include "nats/known_streams.h"
+#include "nats/new_connection.h"
+#include "nats/stream_request.h"
+
+namespace walpost {
+namespace {
+
+// A connection that asks one question after the other.
+class JetStreamClient {
+ public:
+  static absl::StatusOr<std::unique_ptr<JetStreamClient>> Connect(
+      const NatsOptions& options, std::chrono::milliseconds timeout) {
+    WALPOST_ASSIGN_OR_RETURN(const NatsConnectionSettings settings,
+                             ConnectionSettings(options));
+    NatsCallbacks callbacks;
+    callbacks.on_message = [](natsConnection*, natsSubscription*,
+                              natsMsg* message,
+                              void*) { natsMsg_Destroy(message); };
+    callbacks.on_error = [](natsConnection*, natsSubscription*, natsStatus,
+                            void*) {};
+    WALPOST_ASSIGN_OR_RETURN(NewNatsConnection made,
+                             ConnectToNats(settings, callbacks));
+    return std::unique_ptr<JetStreamClient>(new JetStreamClient(
+        std::move(made), JetStreamApi(options.domain), timeout));
+  }
+
+  // The answer, as JSON. kUnavailable: none came. kFailedPrecondition: nobody
+  // listens, or the answer is an error.
+  absl::StatusOr<std::string> Ask(const std::string& request,
+                                  const std::string& body) {
+    natsMsg* raw = nullptr;
+    const std::string subject = fmt::format("{}.{}", api_, request);
+    const natsStatus status = natsConnection_RequestString(
+        &raw, made_.connection.get(), subject.c_str(), body.c_str(),
+        timeout_.count());
+    const NatsMessageHandle message(raw);
+    if (status == NATS_NO_RESPONDERS) {
+      return StatusFromJetStream(
+          {.code = 503,
+           .err_code = kJetStreamNotEnabled,
+           .description = "nobody listens on " + subject},
+          "asking JetStream");
+    }
+    if (status != NATS_OK) {
+      return absl::UnavailableError(
+          fmt::format("{}: {}; may the user publish to it?", subject,
+                      natsStatus_GetText(status)));
+    }
+    std::string json(natsMsg_GetData(raw),
+                     static_cast<size_t>(natsMsg_GetDataLength(raw)));
+    const JetStreamError error = JsonDocument(json).error();
+    if (error.is_error()) return StatusFromJetStream(error, subject);
+    return json;
+  }
+
+  // nullopt: there is none of this name.
+  absl::StatusOr<std::optional<StreamInfo>> Find(const std::string& stream) {
+    const absl::StatusOr<std::string> json =
+        Ask(fmt::format("STREAM.INFO.{}", stream), "");
+    if (json.ok()) return ParseStreamInfo(*json);
+    if (absl::IsNotFound(json.status())) return std::nullopt;
+    return json.status();
+  }
+
+  absl::StatusOr<std::vector<StreamInfo>> StreamsOf(const std::string& filter) {
+    WALPOST_ASSIGN_OR_RETURN(
+        const std::string json,
+        Ask("STREAM.NAMES", filter == ">" ? "" : StreamNamesBody(filter)));
+    std::vector<StreamInfo> streams;
+    for (const std::string& name : JsonDocument(json).root().Texts("streams")) {
+      WALPOST_ASSIGN_OR_RETURN(std::optional<StreamInfo> info, Find(name));
+      if (info) streams.push_back(*std::move(info));
+    }
+    return streams;
+  }
+
+  size_t max_payload_bytes() const { return made_.max_payload_bytes; }
+
+ private:
+  JetStreamClient(NewNatsConnection made, std::string api,
+                  std::chrono::milliseconds timeout)
+      : made_(std::move(made)), api_(std::move(api)), timeout_(timeout) {}
+
+  NewNatsConnection made_;
+  std::string api_;
+  std::chrono::milliseconds timeout_;
+};
+
+Finding NotReached(const NatsOptions& options, const absl::Status& status) {
+  const ConnectionTrouble trouble = ConnectionTroubleOf(
+      {status.message().data(), status.message().size()}, options.servers);
+  return {Severity::kError,
+          FindingId(trouble.is_of_credentials ? kFindingCredentialsRejected
+                                              : kFindingNatsUnavailable),
+          "NATS", trouble.advice, ""};
+}
+
+Finding NoAnswer(const absl::Status& status) {
+  return {Severity::kError, FindingId(kFindingJetStreamUnavailable),
+          "JetStream", std::string(status.message()), ""};
+}
+
+}  // namespace
+
+absl::StatusOr<SinkFindings> CheckNats(
+    const NatsOptions& options, const std::vector<NatsSubjects>& subjects,
+    std::chrono::milliseconds timeout) {
+  WALPOST_RETURN_IF_ERROR(CheckNatsOptions(options));
+  WALPOST_RETURN_IF_ERROR(ConnectionSettings(options).status());
+  SinkFindings found;
+  const auto client = JetStreamClient::Connect(options, timeout);
+  if (!client.ok()) {
+    found.findings.push_back(NotReached(options, client.status()));
+    return found;
+  }
+  for (const NatsSubjects& its : subjects) {
+    const absl::StatusOr<std::vector<StreamInfo>> streams =
+        (*client)->StreamsOf(its.filter());
+    if (!streams.ok()) {
+      found.findings.push_back(NoAnswer(streams.status()));
+      return found;
+    }
+    found.answers = true;
+    found.cluster_id = kUnnamedCluster;
+    for (const StreamInfo& stream : *streams) {
+      found.topic_ids[EscapedStreamName(stream.name)] = stream.created;
+    }
+    for (Finding& finding : CheckStreams(its, *streams, options)) {
+      found.findings.push_back(std::move(finding));
+    }
+  }
+  return found;
+}
+
+absl::StatusOr<std::map<std::string, std::string>> FindNatsStreams(
+    const NatsOptions& options, const std::set<std::string>& names,
+    std::chrono::milliseconds timeout) {
+  std::map<std::string, std::string> found;
+  if (names.empty()) return found;
+  WALPOST_ASSIGN_OR_RETURN(const std::unique_ptr<JetStreamClient> client,
+                           JetStreamClient::Connect(options, timeout));
+  for (const std::string& name : names) {
+    WALPOST_ASSIGN_OR_RETURN(const std::optional<StreamInfo> info,
+                             client->Find(UnescapedStreamName(name)));
+    if (info) found[name] = info->created;
+  }
+  return found;
+}
+
+}  // namespace walpost

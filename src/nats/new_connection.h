@@ -1,0 +1,35 @@
+// Connects to NATS with libnats.
+#pragma once
+
+#include <nats/nats.h>
+
+#include <cstddef>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "nats/nats_client.h"
+#include "nats/nats_handles.h"
+
+namespace walpost {
+
+struct NatsCallbacks {
+  natsErrHandler on_error = nullptr;
+  natsConnectionHandler on_closed = nullptr;
+  natsMsgHandler on_message = nullptr;
+  void* closure = nullptr;  // of all of them
+};
+
+struct NewNatsConnection {
+  // The subscription goes first.
+  NatsConnectionHandle connection;
+  NatsSubscriptionHandle subscription;
+  std::string inbox;  // what is sent to "INBOX.*" gets to `on_message`
+  size_t max_payload_bytes = 0;
+};
+
+// Blocks: tries each server once, for up to 2 s. It does not connect again. The
+// texts of errors are for people (connection_trouble.h).
+absl::StatusOr<NewNatsConnection> ConnectToNats(
+    const NatsConnectionSettings& settings, const NatsCallbacks& callbacks);
+
+}  // namespace walpost

@@ -1,0 +1,145 @@
+#include "nats/stream_check.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "fmt/format.h"
+#include "nats/stream_request.h"
+#include "nats/subject.h"
+
+namespace walpost {
+namespace {
+
+constexpr int kSafeReplicas = 3;
+// A re-send comes after a time-out, an election and a new connection.
+constexpr std::chrono::seconds kMinDuplicateWindow{30};
+
+class StreamCheck {
+ public:
+  StreamCheck(const StreamInfo& stream, const NatsOptions& options)
+      : stream_(stream), options_(options) {}
+
+  Findings Run() {
+    const absl::Status usable = stream_.CheckUsable();
+    if (!usable.ok()) {
+      Add(Severity::kError, FindingId("stream_unusable"),
+          std::string(usable.message()),
+          stream_.acknowledges ? "" : Edit("--ack"));
+      return std::move(findings_);
+    }
+    CheckDurability();
+    CheckWindow();
+    CheckLimits();
+    if (findings_.empty()) {
+      Add(Severity::kOk, FindingId("stream_ready"),
+          fmt::format("takes {}, on disk, {} replicas",
+                      absl::StrJoin(stream_.subjects, ", "), stream_.replicas));
+    }
+    return std::move(findings_);
+  }
+
+ private:
+  void Add(Severity severity, FindingId id, std::string text,
+           std::string remedy = "") {
+    findings_.push_back({severity, std::move(id),
+                         fmt::format("stream {}", stream_.name),
+                         std::move(text), std::move(remedy)});
+  }
+
+  std::string Edit(std::string_view what) const {
+    return fmt::format("nats --server '{}' stream edit {} {} --force",
+                       options_.servers, stream_.name, what);
+  }
+
+  void CheckDurability() {
+    if (stream_.is_in_memory) {
+      Add(Severity::kWarning, FindingId("stream_in_memory"),
+          "is kept in memory: acknowledged events are lost when its servers "
+          "stop. The storage of a stream cannot be changed: make another one "
+          "with --storage file, before walpost publishes to it");
+    }
+    if (stream_.replicas < kSafeReplicas) {
+      Add(Severity::kWarning, FindingId("stream_few_replicas"),
+          fmt::format("has {} replica{}: acknowledged events are lost with the "
+                      "disk of {} server",
+                      stream_.replicas, stream_.replicas == 1 ? "" : "s",
+                      stream_.replicas == 1 ? "its" : "one"),
+          Edit("--replicas=3"));
+    }
+  }
+
+  void CheckWindow() {
+    if (stream_.duplicate_window >= kMinDuplicateWindow) return;
+    const auto window = std::chrono::duration_cast<std::chrono::milliseconds>(
+        stream_.duplicate_window);
+    Add(Severity::kWarning, FindingId("stream_duplicate_window_short"),
+        fmt::format("remembers messages for {} ms (duplicate window): a later "
+                    "re-send is stored a second time",
+                    window.count()),
+        Edit("--dupe-window=2m"));
+  }
+
+  void CheckLimits() {
+    const bool has_limit = stream_.max_messages > 0 || stream_.max_bytes > 0;
+    if (!has_limit || !stream_.discards_new) return;
+    Add(Severity::kNote, FindingId("stream_may_become_full"),
+        "rejects new messages when it is full (discard: new): walpost then "
+        "waits, and WAL is kept, until there is room");
+  }
+
+  const StreamInfo& stream_;
+  const NatsOptions& options_;
+  Findings findings_;
+};
+
+std::string Name(const NatsSubjects& subjects) {
+  return subjects.is_whole ? fmt::format("subject {}", subjects.text)
+                           : fmt::format("subjects {}*", subjects.text);
+}
+
+bool IsCreated(const NatsSubjects& subjects, const NatsOptions& options) {
+  if (!options.create_stream) return false;
+  return std::ranges::any_of(options.create_stream->subjects,
+                             [&subjects](const std::string& filter) {
+                               return FiltersOverlap(filter, subjects.filter());
+                             });
+}
+
+}  // namespace
+
+std::string NatsSubjects::filter() const {
+  if (is_whole) return text;
+  // The last token of the prefix may go on.
+  const size_t dot = text.rfind('.');
+  return dot == std::string::npos ? ">" : text.substr(0, dot + 1) + ">";
+}
+
+Findings CheckStreams(const NatsSubjects& subjects,
+                      const std::vector<StreamInfo>& streams,
+                      const NatsOptions& options) {
+  Findings findings;
+  if (streams.empty() && IsCreated(subjects, options)) {
+    findings.push_back({Severity::kOk, FindingId("stream_will_be_created"),
+                        Name(subjects),
+                        fmt::format("no stream takes them yet: walpost creates "
+                                    "stream {}",
+                                    options.create_stream->name),
+                        ""});
+  } else if (streams.empty()) {
+    findings.push_back(
+        {Severity::kError, FindingId("stream_missing"), Name(subjects),
+         "no stream of JetStream takes them, so no event is published; or set "
+         "nats.create_stream",
+         MakeStreamCommand(options.servers, subjects.filter())});
+  }
+  for (const StreamInfo& stream : streams) {
+    for (Finding& finding : StreamCheck(stream, options).Run()) {
+      findings.push_back(std::move(finding));
+    }
+  }
+  return findings;
+}
+
+}  // namespace walpost

@@ -1,0 +1,64 @@
+#include "nats/stream_info.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+#include "nats/json_document.h"
+#include "nats/subject.h"
+
+namespace walpost {
+namespace {
+
+int64_t LimitOf(const JsonValue& config, const char* name) {
+  const int64_t limit = config.Signed(name);
+  return limit > 0 ? limit : -1;
+}
+
+}  // namespace
+
+bool StreamInfo::Takes(std::string_view subject) const {
+  return std::ranges::any_of(subjects, [subject](const std::string& filter) {
+    return SubjectMatches(filter, subject);
+  });
+}
+
+absl::Status StreamInfo::CheckUsable() const {
+  if (!acknowledges) {
+    return absl::FailedPreconditionError(
+        fmt::format("stream {} acknowledges nothing (no_ack), so no record "
+                    "would ever count "
+                    "as delivered: nats stream edit {} --ack",
+                    name, name));
+  }
+  if (is_sealed) {
+    return absl::FailedPreconditionError(fmt::format(
+        "stream {} is sealed and takes nothing more: make another stream",
+        name));
+  }
+  return absl::OkStatus();
+}
+
+StreamInfo ParseStreamInfo(std::string_view json) {
+  const JsonDocument document(json);
+  const JsonValue root = document.root();
+  const JsonValue config = root.Child("config");
+  StreamInfo info;
+  info.name = config.Text("name");
+  info.subjects = config.Texts("subjects");
+  info.created = root.Text("created");
+  info.last_sequence = root.Child("state").Number("last_seq");
+  info.leader = root.Child("cluster").Text("leader");
+  info.is_in_memory = config.Text("storage") == "memory";
+  info.replicas = std::max(1, static_cast<int>(config.Number("num_replicas")));
+  info.discards_new = config.Text("discard") == "new";
+  info.is_sealed = config.Flag("sealed");
+  info.acknowledges = !config.Flag("no_ack");
+  info.max_message_bytes = LimitOf(config, "max_msg_size");
+  info.max_messages = LimitOf(config, "max_msgs");
+  info.max_bytes = LimitOf(config, "max_bytes");
+  info.duplicate_window =
+      std::chrono::nanoseconds(config.Number("duplicate_window"));
+  return info;
+}
+
+}  // namespace walpost
