@@ -5,6 +5,7 @@
 #include <string>
 
 #include "rabbitmq/rabbitmq_server.h"
+#include "support/finding_text.h"
 
 namespace walpost {
 namespace {
@@ -33,7 +34,8 @@ TEST(RabbitmqCheckTest, FindsTheClusterBehindANodeThatIsDown) {
   const auto found = CheckRabbitmq(
       options, {{.prefix = "none", .is_whole = true}}, seconds(20));
   ASSERT_TRUE(found.ok()) << found.status();
-  EXPECT_TRUE(found->answers);
+  EXPECT_TRUE(found->answers)
+      << ::testing::PrintToString(testing::TextsOf(found->findings));
   EXPECT_NE(found->cluster_id, "");
   EXPECT_TRUE(Has(*found, "rabbitmq_unavailable", Severity::kWarning));
   EXPECT_TRUE(Has(*found, "rabbitmq_ok", Severity::kOk));
