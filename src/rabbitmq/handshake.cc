@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/kafka_cluster.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
@@ -60,6 +61,12 @@ bool HasWord(std::string_view words, std::string_view word) {
 }
 
 }  // namespace
+
+std::string ClusterIdOf(const ServerFacts& facts) {
+  const std::string& name = facts.cluster_name;
+  const bool is_set = !name.empty() && name.find('@') == std::string::npos;
+  return is_set ? name : kUnnamedCluster;
+}
 
 std::string Handshake::Begin() {
   std::string out;

@@ -46,6 +46,10 @@ struct ServerFacts {
   bool has_nack = false;
 };
 
+// The name of the cluster, if an operator has set one; else kUnnamedCluster: by
+// default each node tells its own name, which has an @.
+std::string ClusterIdOf(const ServerFacts& facts);
+
 class Handshake {
  public:
   struct Options {

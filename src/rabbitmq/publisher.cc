@@ -4,7 +4,6 @@
 #include <utility>
 #include <variant>
 
-#include "base/kafka_cluster.h"
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -89,8 +88,7 @@ void Publisher::OnReady() {
 std::string Publisher::cluster() const {
   const Connection* connection = connector_->ready();
   if (connection == nullptr) return "";
-  const std::string& name = connection->handshake().facts().cluster_name;
-  return name.empty() ? kUnnamedCluster : name;
+  return ClusterIdOf(connection->handshake().facts());
 }
 
 // A record that another cluster acknowledges is lost.
@@ -219,8 +217,9 @@ void Publisher::Fail(const absl::Status& error) {
 
 void Publisher::WaitForTick() {
   tick_timer_.expires_after(kTick);
-  tick_timer_.async_wait([this](boost::system::error_code error) {
-    if (error) return;
+  tick_timer_.async_wait([this, lifetime = std::weak_ptr(lifetime_)](
+                             boost::system::error_code error) {
+    if (error || lifetime.expired()) return;
     Tick();
     if (phase_ != Phase::kClosed) WaitForTick();
   });
@@ -243,11 +242,15 @@ void Publisher::Close(MonotonicTime deadline, std::function<void()> closed) {
   closed_ = std::move(closed);
   phase_ = Phase::kClosing;
   close_timer_.expires_at(deadline);
-  close_timer_.async_wait([this](boost::system::error_code error) {
-    if (!error && !is_finishing_) GiveUp();
+  close_timer_.async_wait([this, lifetime = std::weak_ptr(lifetime_)](
+                              boost::system::error_code error) {
+    if (!error && !lifetime.expired() && !is_finishing_) GiveUp();
   });
   if (!records_.empty()) return;
-  asio::post(close_timer_.get_executor(), [this] { FinishIfDrained(); });
+  asio::post(close_timer_.get_executor(),
+             [this, lifetime = std::weak_ptr(lifetime_)] {
+               if (!lifetime.expired()) FinishIfDrained();
+             });
 }
 
 void Publisher::FinishIfDrained() {
@@ -256,8 +259,9 @@ void Publisher::FinishIfDrained() {
   is_finishing_ = true;
   connector_->ready()->SendClose();
   close_timer_.expires_after(kFarewell);
-  close_timer_.async_wait([this](boost::system::error_code error) {
-    if (!error) Finish();
+  close_timer_.async_wait([this, lifetime = std::weak_ptr(lifetime_)](
+                              boost::system::error_code error) {
+    if (!error && !lifetime.expired()) Finish();
   });
 }
 

@@ -100,6 +100,8 @@ class Publisher final : public Sink {
   std::string failure_;
   std::function<void()> closed_;
   std::unique_ptr<ServerConnector> connector_;
+  // Shared only to be watched: expires with this object.
+  std::shared_ptr<const bool> lifetime_ = std::make_shared<const bool>(true);
 };
 
 }  // namespace walpost::rabbitmq

@@ -31,6 +31,7 @@ class Check {
         ParseRabbitmqAddresses(options_.nodes, options_.tls.enabled));
     WALPOST_ASSIGN_OR_RETURN(login_.user, options_.user.Read());
     WALPOST_ASSIGN_OR_RETURN(password_, options_.password.Read());
+    if (options_.password.empty()) password_ = login_.user;  // as the sink
     login_.vhost = options_.vhost;
     TopologyAnswers answers;
     SinkFindings result;
@@ -175,8 +176,7 @@ class Check {
     const std::string subject = fmt::format("node {}", address.ToString());
     if (is_ready) {
       const ServerFacts& facts = handshake.facts();
-      result.cluster_id =
-          facts.cluster_name.empty() ? kUnnamedCluster : facts.cluster_name;
+      result.cluster_id = ClusterIdOf(facts);
       // Those before it did not answer, which run gets over.
       for (Finding& finding : result.findings) {
         finding.severity = Severity::kWarning;
@@ -186,6 +186,13 @@ class Check {
                                  fmt::format("RabbitMQ {}, cluster {}",
                                              facts.version, result.cluster_id),
                                  ""});
+      if (result.cluster_id == kUnnamedCluster) {
+        result.findings.push_back(
+            {Severity::kNote, FindingId("cluster_name_not_set"), subject,
+             "each node tells its own name, so that walpost would not notice "
+             "another cluster",
+             "rabbitmqctl set_cluster_name NAME, without an @"});
+      }
       return;
     }
     const auto& closed = handshake.closed();

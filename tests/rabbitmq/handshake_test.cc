@@ -91,6 +91,10 @@ TEST_F(HandshakeTest, LogsInAndOpensAChannel) {
   EXPECT_EQ(Send(handshake, ChannelOpenOk()), "");
   EXPECT_TRUE(handshake.is_ready());
   EXPECT_EQ(handshake.facts().cluster_name, "rabbit@one");
+  EXPECT_EQ(ClusterIdOf(handshake.facts()), "unnamed");
+  ServerFacts facts;
+  facts.cluster_name = "shop";
+  EXPECT_EQ(ClusterIdOf(facts), "shop");
   EXPECT_EQ(handshake.facts().max_frame, 131072u);
 }
 

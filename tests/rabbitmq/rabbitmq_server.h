@@ -168,4 +168,12 @@ class RabbitmqServer {
   pid_t server_ = 0;
 };
 
+// Erlang starts slowly: one server for all tests of a program.
+inline RabbitmqServer& SharedRabbitmq() {
+  static RabbitmqServer server;
+  static const bool is_up = server.Await();
+  EXPECT_TRUE(is_up);
+  return server;
+}
+
 }  // namespace walpost::testing

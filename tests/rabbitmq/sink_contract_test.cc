@@ -14,31 +14,23 @@ namespace {
 class RabbitmqHarness {
  public:
   explicit RabbitmqHarness(CountingReports& reports) {
-    server().Thaw();
+    SharedRabbitmq().Thaw();
     RabbitmqOptions options;
-    options.nodes = server().address();
+    options.nodes = SharedRabbitmq().address();
     options.create.queue = kContractTopic;
     const SinkFactory sinks = RabbitmqSinks(io_.get_executor(), options);
     sink_ = *sinks(SinkOptions(), reports, [] {});
   }
-  ~RabbitmqHarness() { server().Thaw(); }
+  ~RabbitmqHarness() { SharedRabbitmq().Thaw(); }
 
   Sink& sink() { return *sink_; }
   void Turn() {
     io_.restart();
     io_.run_for(std::chrono::milliseconds(5));
   }
-  void Silence() { server().Freeze(); }
+  void Silence() { SharedRabbitmq().Freeze(); }
 
  private:
-  // Erlang starts slowly: one for all tests.
-  static RabbitmqServer& server() {
-    static RabbitmqServer server;
-    static const bool is_up = server.Await();
-    EXPECT_TRUE(is_up);
-    return server;
-  }
-
   boost::asio::io_context io_{1};
   std::unique_ptr<Sink> sink_;
 };
