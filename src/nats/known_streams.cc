@@ -19,15 +19,23 @@ std::string UnescapedStreamName(std::string_view name) {
 }
 
 void KnownStreams::Reset(std::string_view text) {
-  Forget();
+  if (text.empty()) return;
+  const auto before = std::exchange(streams_, {});
+  replaced_.clear();
   while (!text.empty()) {
     const std::string_view pair = text.substr(0, text.find(','));
     text.remove_prefix(std::min(text.size(), pair.size() + 1));
     const size_t equals = pair.find('=');
     if (equals == std::string_view::npos || equals == 0) continue;
     if (equals + 1 == pair.size() || streams_.size() >= kMax) continue;
-    streams_[UnescapedStreamName(pair.substr(0, equals))].created =
-        pair.substr(equals + 1);
+    std::string name = UnescapedStreamName(pair.substr(0, equals));
+    Known known;
+    known.created = pair.substr(equals + 1);
+    const auto same = before.find(name);
+    if (same != before.end() && same->second.created == known.created) {
+      known.acknowledged_up_to = same->second.acknowledged_up_to;
+    }
+    streams_.emplace(std::move(name), std::move(known));
   }
   Spell();
 }

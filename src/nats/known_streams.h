@@ -28,7 +28,8 @@ class KnownStreams {
   static constexpr std::chrono::seconds kMaxBehind{10};
 
   // Replaces them by those of a checkpoint, in the format of text(). Skips
-  // parts that do not parse.
+  // parts that do not parse. An empty text changes nothing: the checkpoint may
+  // have been written before the streams were noted.
   void Reset(std::string_view text);
   // "ORDERS=2026-11-28T20:15:31.337Z,...": name and creation, by name.
   const std::string& text() const { return text_; }

@@ -124,6 +124,8 @@ void NatsSink::OnAnswered(uint64_t number, const std::string& json) {
     heard_at_ = now;
     has_answered_ = true;
     finder_.OnAnswer(question, json, now);
+    const std::string warning = finder_.TakeWarning();
+    if (!warning.empty()) LogWarn("{}", warning);
   }
   if (!closed_) reports_.OnCapacity();
 }

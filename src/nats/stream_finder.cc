@@ -153,6 +153,12 @@ void StreamFinder::OnStream(StreamInfo info, const StreamQuestion& question,
     return is_taken;
   });
   std::string name = info.name;
+  if (info.is_in_memory && !streams_.contains(name)) {
+    warning_ = fmt::format(
+        "stream {} is kept in memory: acknowledged events are lost when its "
+        "servers stop (walpost check -c FILE)",
+        name);
+  }
   streams_.insert_or_assign(std::move(name), std::move(info));
 }
 

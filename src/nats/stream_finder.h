@@ -74,6 +74,9 @@ class StreamFinder {
   // Why JetStream does not answer; or empty.
   const std::string& trouble() const { return trouble_; }
   size_t streams() const { return streams_.size(); }
+  // What an operator should know about a stream that was found since the last
+  // call; or empty.
+  std::string TakeWarning() { return std::exchange(warning_, ""); }
 
  private:
   static constexpr std::chrono::seconds kAskAgainAfter{3};
@@ -109,6 +112,7 @@ class StreamFinder {
   std::string missing_subject_;
   std::string refusal_;
   std::string trouble_;
+  std::string warning_;
 };
 
 }  // namespace walpost

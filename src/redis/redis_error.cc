@@ -54,6 +54,8 @@ constexpr std::array kRules = {
     Rule{"NOPERM ", Remedy::kRefused, kOperator,
          "ACL SETUSER NAME ~STREAMS +eval +evalsha +xadd +xrange +xtrim "
          "+xinfo +info +ping +wait +config|get +client|setname"},
+    Rule{"ERR The user executing the script can't", Remedy::kRefused, kOperator,
+         "ACL SETUSER NAME ~STREAMS +xadd +xrange +xtrim +xinfo"},
     Rule{"WRONGTYPE ", Remedy::kRefused, kOperator,
          "the key is not a stream: rename it (RENAME KEY NEW), or write to "
          "another one (route.topic)"},

@@ -26,7 +26,7 @@ namespace walpost {
 
 class RedisSink final : public Sink {
  public:
-  // Of the credentials that a sink created now has.
+  // The digest of the credentials that a sink created now has.
   static absl::StatusOr<Sha256Digest> DigestOf(const RedisOptions& options) {
     return DigestCredentials(
         {&options.user, &options.password, &options.sentinel_user,

@@ -108,7 +108,8 @@ void RedisWriter::Close(MonotonicTime deadline, std::function<void()> closed) {
 SinkHealth RedisWriter::Health() const {
   SinkHealth health;
   health.brokers_up = is_ready_ && !is_over() ? 1 : 0;
-  health.heard_at = session_.heard_at();
+  // Who only refuses a password is not the Redis that takes the records.
+  if (is_ready_) health.heard_at = session_.heard_at();
   health.trouble = trouble_;
   health.rejects_credentials = session_.rejects_credentials();
   health.missing_topic = missing_stream_;

@@ -163,22 +163,40 @@ def test_p1_p2_a_full_stream_holds_up(relay_of, nats, outbox, stream, topics,
     judge_nats(outbox, nats, relay)
 
 
-def test_p9_a_stream_that_was_made_again_is_a_gap(relay_of, nats, outbox, stream,
-                                                  topics, database, directory):
-    relay = relay_of(checkpoint={"store": "file",
-                                 "path": str(directory / "checkpoint")}).run()
+@pytest.mark.parametrize("maker", ["operator", "walpost"])
+def test_p9_a_stream_that_was_made_again_is_a_gap(
+        walpost, nats, outbox, topics, database, directory, maker):
+    """Whoever has made it; and the gap is latched until it is accepted."""
+    name = f"{topics.rstrip('.').upper()}-{maker}"
+    creation = {"name": name, "subjects": [topics + ">"], "replicas": 1}
+    more = {"create_stream": creation} if maker == "walpost" else {}
+    if maker == "operator":
+        nats.make_stream(name, [topics + ">"])
+    relay = walpost(database, nats, topics, **sections(nats.url, **more),
+                    checkpoint={"store": "file",
+                                "path": str(directory / "checkpoint")}).run()
     outbox.insert("order", "k", '{"n": 1}')
     wait_records(nats, topics, 1)
     database.wait_confirmed(relay.slot)
-    nats.api(f"STREAM.DELETE.{stream}")
-    nats.make_stream(stream, [topics + ">"])
+    nats.api(f"STREAM.DELETE.{name}")
+    if maker == "operator":
+        nats.make_stream(name, [topics + ">"])
+    outbox.insert("order", "k", '{"n": 2}')
     text = relay.wait_unready("deleted and created again", 40)
     assert "recover" in text, text
-    outbox.insert("order", "k", '{"n": 2}')
     relay.stop()
     relay.start()
     relay.wait_unready("deleted and created again", 40)
-    assert not nats.read_all(topics), "nothing goes on by itself"
+    relay.stop()
+    refused = relay.verb("recover")
+    assert refused.returncode and "does not read streams" in refused.stderr
+    accepted = relay.verb("recover", "--accept")
+    assert accepted.returncode == 0, accepted.stdout + accepted.stderr
+    relay.run()
+    outbox.insert("order", "k", '{"n": 3}')
+    wait_until(lambda: b'{"n": 3}' in {record.value for record
+                                       in nats.read_all(topics)}, "the event")
+    nats.api(f"STREAM.DELETE.{name}")
 
 
 def test_check_finds_and_its_commands_help(relay_of, nats, outbox, topics):

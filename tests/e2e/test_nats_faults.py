@@ -190,6 +190,20 @@ def test_p1_p2_p3_p10_the_network_is_cut(walpost, database, nats, outbox,
     assert relay.stop() == 0
 
 
+def test_p1_p3_a_standby_takes_over(alone, walpost, nats, database, outbox,
+                                    topics, dice):
+    second = walpost(database, nats, topics, **sections(nats.url))
+    with Load(outbox, dice.seed_text, pause=_PAUSE_S) as load:
+        _wait_flow(alone)
+        second.start()
+        load.wait(50)
+        alone.kill()
+        second.wait_ready(60)
+        _wait_flow(second)
+    assert judge_nats(outbox, nats, second).duplicates == 0
+    assert second.stop() == 0
+
+
 def test_p1_p3_a_zombie_and_its_successor(alone, walpost, nats, database,
                                           outbox, topics, dice):
     """A frozen walpost goes on after another one has taken its slot."""

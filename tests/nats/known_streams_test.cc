@@ -28,6 +28,22 @@ TEST(KnownStreamsTest, SkipsPartsThatDoNotParse) {
   EXPECT_EQ(known.text(), "B=t1");
 }
 
+TEST(KnownStreamsTest, P9ACheckpointWithoutStreamsMakesNothingUnknown) {
+  KnownStreams known;
+  known.OnAcknowledged("ORDERS", "t1", 5);
+  known.Reset("");
+  EXPECT_FALSE(known.Observe("ORDERS", "t2"));
+}
+
+TEST(KnownStreamsTest, ACheckpointKnowsNoSequences) {
+  KnownStreams known;
+  known.OnAcknowledged("ORDERS", "t1", 5);
+  known.OnAcknowledged("OTHER", "t1", 5);
+  known.Reset("ORDERS=t1,OTHER=t2");
+  EXPECT_EQ(known.AcknowledgedUpTo("ORDERS"), 5u) << "it is the same";
+  EXPECT_EQ(known.AcknowledgedUpTo("OTHER"), 0u);
+}
+
 TEST(KnownStreamsTest, AStreamThatWasMadeAgainIsReplaced) {
   KnownStreams known;
   known.OnAcknowledged("ORDERS", "t1", 5);

@@ -11,7 +11,6 @@ namespace walpost {
 namespace {
 
 using ::testing::Contains;
-using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::Pair;
 

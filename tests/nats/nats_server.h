@@ -3,6 +3,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <nats/nats.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -21,13 +22,16 @@ namespace walpost::testing {
 
 class NatsServer {
  public:
-  explicit NatsServer(const std::string& config = "") {
+  enum class JetStream { kOff, kOn };
+
+  explicit NatsServer(JetStream jetstream = JetStream::kOn) {
     char folder[] = "/tmp/walpost-nats-XXXXXX";
     folder_ = mkdtemp(folder);
     std::ofstream(folder_ + "/nats.conf")
-        << "listen: 127.0.0.1:-1\nports_file_dir: \"" << folder_
-        << "\"\njetstream {store_dir: \"" << folder_ << "\"}\n"
-        << config;
+        << "listen: 127.0.0.1:-1\nports_file_dir: \"" << folder_ << "\"\n"
+        << (jetstream == JetStream::kOn
+                ? "jetstream {store_dir: \"" + folder_ + "\"}\n"
+                : "");
     Start();
     ReadUrl();
   }
@@ -42,7 +46,37 @@ class NatsServer {
   NatsServer& operator=(const NatsServer&) = delete;
 
   const std::string& url() const { return url_; }
-  void Freeze() { kill(pid_, SIGSTOP); }
+
+  // The answer to a request, with a connection of its own.
+  std::string Ask(const std::string& subject, const std::string& body) const {
+    natsConnection* connection = nullptr;
+    EXPECT_EQ(natsConnection_ConnectTo(&connection, url_.c_str()), NATS_OK);
+    natsMsg* message = nullptr;
+    EXPECT_EQ(natsConnection_RequestString(&message, connection,
+                                           subject.c_str(), body.c_str(), 5000),
+              NATS_OK);
+    std::string answer(natsMsg_GetData(message),
+                       static_cast<size_t>(natsMsg_GetDataLength(message)));
+    natsMsg_Destroy(message);
+    natsConnection_Destroy(connection);
+    return answer;
+  }
+  // `more`: settings as JSON, with a comma in front.
+  void MakeStream(const std::string& name, const std::string& subject,
+                  const std::string& more = "") const {
+    const std::string answer =
+        Ask("$JS.API.STREAM.CREATE." + name,
+            R"({"name":")" + name + R"(","subjects":[")" + subject +
+                R"("],"storage":"file","num_replicas":1)" + more + "}");
+    EXPECT_EQ(answer.find("\"error\""), std::string::npos) << answer;
+  }
+  // It answers nothing any more when this returns.
+  void Freeze() {
+    kill(pid_, SIGSTOP);
+    int status = 0;
+    waitpid(pid_, &status, WUNTRACED);
+  }
+  void Kill() { kill(pid_, SIGKILL); }
   void Thaw() { kill(pid_, SIGCONT); }
 
  private:

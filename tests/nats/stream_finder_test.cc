@@ -117,6 +117,14 @@ TEST_F(StreamFinderTest, AStreamThatAcknowledgesNothingIsNotUsed) {
   EXPECT_TRUE(absl::IsFailedPrecondition(finder_.Find("o.a").status()));
 }
 
+TEST_F(StreamFinderTest, WarnsOfAStreamInMemoryOnce) {
+  FindOrders(Info("ORDERS", "t1", R"(,"storage":"memory")"));
+  EXPECT_THAT(finder_.TakeWarning(), HasSubstr("kept in memory"));
+  finder_.OnTick(kStart + seconds(5));
+  Answer(Info("ORDERS", "t1", R"(,"storage":"memory")"));
+  EXPECT_EQ(finder_.TakeWarning(), "");
+}
+
 TEST_F(StreamFinderTest, P9NothingGoesToAStreamThatWasMadeAgain) {
   known_.OnAcknowledged("ORDERS", "t1", 7);
   FindOrders(Info("ORDERS", "t2"));

@@ -34,6 +34,8 @@ TEST(RedisErrorTest, HasARemedyForEach) {
        absl::StatusCode::kAborted},
       {"NOPERM this user has no permissions", Remedy::kRefused,
        absl::StatusCode::kFailedPrecondition},
+      {"ERR The user executing the script can't run this command or subcommand",
+       Remedy::kRefused, absl::StatusCode::kFailedPrecondition},
       {"WRONGTYPE Operation against a key holding the wrong kind of value",
        Remedy::kRefused, absl::StatusCode::kFailedPrecondition},
       {"ERR Elements are too large to be stored", Remedy::kRefused,

@@ -187,6 +187,14 @@ asio::awaitable<absl::StatusOr<EventsOnRecord>> ReadEventsOnRecord(
   std::vector<std::string> formerly;
   if (birth) formerly = birth->letter_topics;
   const bool has_sent_letters = config.sends_letters() || !formerly.empty();
+  // The others are not read back.
+  if (config.sink != SinkKind::kKafka) {
+    if (has_sent_letters) {
+      LogWarn("dead letters in {} are not read: their events may be sent again",
+              WordsOf(config.sink).name);
+    }
+    co_return events;
+  }
   const Index index =
       co_await ReadLetterTopics(executor, config, std::move(formerly));
   if (index.ok()) {
