@@ -145,23 +145,39 @@ def test_p1_p3_the_disk_is_full(relay_of, own_redis, outbox, dice):
     judge_redis_once(outbox, own_redis, relay)
 
 
+@pytest.mark.parametrize("how, values", [
+    (("--accept",), ["2", "3"]),
+    (("--since", "1h", "--order-by", "sequence"), ["1", "2", "3"]),
+], ids=["accepted", "sent again"])
 def test_p9_a_flush_is_named_until_an_operator_goes_on(
-        relay_of, own_redis, database, outbox, topics, directory):
+        relay_of, own_redis, database, outbox, topics, directory, how, values):
+    database.execute("alter table outbox add created_at timestamptz not null "
+                     "default now()")
     relay = relay_of(own_redis, checkpoint={
         "store": "file", "path": str(directory / "checkpoint")}).run()
-    outbox.insert("order", "k", "1")
+    outbox.insert("order", "k", "1", sequence=1)
     database.wait_confirmed(relay.slot)
     time.sleep(1)
     assert relay.stop() == 0  # the checkpoint is written
     own_redis.ask("FLUSHALL")
     relay.start()
-    outbox.insert("order", "k", "2")
+    outbox.insert("order", "k", "2", sequence=2)
     text = relay.wait_unready("kafka_replaced|stream " + re.escape(topics))
     assert "has come to no entry" in text, text
     relay.kill()
     relay.start()
     relay.wait_unready("has come to no entry")
     assert RedisReader(own_redis.port).streams(topics) == []
+    # The operator has the rows of the table sent again, and goes on.
+    relay.stop()
+    said = relay.verb("recover", *how)
+    assert said.returncode == 0, said.stdout + said.stderr
+    relay.run(60)
+    outbox.insert("order", "k", "3", sequence=3)
+    database.wait_confirmed(relay.slot)
+    found = [fields["payload"].decode() for _, fields in
+             RedisReader(own_redis.port).entries(topics + "order")]
+    assert sorted(set(found)) == values
 
 
 def test_p9_a_stream_that_is_deleted_meanwhile_is_named(
