@@ -15,6 +15,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -40,7 +41,9 @@ class NatsServer {
       kill(pid_, SIGKILL);
       waitpid(pid_, nullptr, 0);
     }
-    std::filesystem::remove_all(folder_);
+    // A child of the server may still write to it.
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
   }
   NatsServer(const NatsServer&) = delete;
   NatsServer& operator=(const NatsServer&) = delete;

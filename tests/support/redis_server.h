@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -39,7 +40,9 @@ class RedisServer {
   }
   ~RedisServer() {
     Kill();
-    std::filesystem::remove_all(folder_);
+    // A child of the server may still write to it.
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
   }
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
