@@ -56,8 +56,11 @@ class _Consumer:
     def _read(self):
         last = b"0"
         while True:
-            found = self._client.ask("XREAD", "BLOCK", 0, "STREAMS",
-                                     self._stream, last)
+            try:
+                found = self._client.ask("XREAD", "BLOCK", 0, "STREAMS",
+                                         self._stream, last)
+            except ConnectionError:  # the end of the demo
+                return
             now = time.time() * 1000
             for last, fields in found[0][1]:
                 pairs = dict(zip((name.decode() for name in fields[::2]),

@@ -3,11 +3,16 @@
 #include <algorithm>
 
 #include "absl/strings/str_replace.h"
-#include "delivery/gap.h"
 #include "fmt/format.h"
 
 namespace walpost {
 namespace {
+
+// kRecover (delivery/gap.h), for brokers that are not read back.
+constexpr char kSendAgain[] =
+    "stop walpost, and run walpost recover -c FILE --since TIME to publish the "
+    "rows of the table since then again (or walpost recover -c FILE --accept "
+    "to continue without them)";
 
 std::string Escaped(const std::string& name) {
   return absl::StrReplaceAll(name, {{"%", "%25"}, {",", "%2C"}});
@@ -53,7 +58,7 @@ void StreamTops::OnBehind(std::string_view stream, std::string_view newest) {
       "that lacked its end), and events that were published are not there any "
       "more; {}",
       stream, newest == "0-0" ? "no entry" : newest, NewestOf(stream),
-      kRecover);
+      kSendAgain);
 }
 
 const std::string& StreamTops::text() const {

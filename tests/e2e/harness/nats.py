@@ -45,6 +45,10 @@ class Nats:
              "-c", self.directory / "nats.conf"], self.directory / "nats.log")
         return self
 
+    @property
+    def pid(self):
+        return self._process.pid
+
     def start(self, seconds=30):
         self.launch()
         wait_until(self._answers, lambda: "NATS to start:\n" +
