@@ -112,7 +112,8 @@ class NatsReader:
     def read(self, stream):
         state = self._client.api(f"STREAM.INFO.{stream}")["state"]
         records = []
-        for number in range(state["first_seq"], state["last_seq"] + 1):
+        # An empty stream begins with 0.
+        for number in range(max(1, state["first_seq"]), state["last_seq"] + 1):
             answer = self._client.api(f"STREAM.MSG.GET.{stream}", seq=number)
             if "message" in answer:
                 records.append(_record(answer["message"]))
