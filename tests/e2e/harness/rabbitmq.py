@@ -218,13 +218,19 @@ class Rabbitmq:
 
     def read(self, queue):
         """Takes the messages out of a queue, in its order."""
+        expected, silent = self.count(queue), 0
         connection = self.connect()
         channel = connection.channel()
         found = []
         for method, properties, body in channel.consume(
-                queue, auto_ack=True, inactivity_timeout=1):
+                queue, auto_ack=True, inactivity_timeout=0.5):
             if method is None:
-                break
+                silent += 1
+                # A busy machine is silent for a moment, too.
+                if silent >= (1 if len(found) >= expected else 20):
+                    break
+                continue
+            silent = 0
             found.append(Message(method.exchange, method.routing_key,
                                  properties, body, len(found)))
         channel.cancel()
