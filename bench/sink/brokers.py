@@ -9,7 +9,7 @@ import json
 import re
 import socket
 
-from harness.nats import NatsServer
+from harness.nats import Nats as NatsServer
 from harness.rabbitmq import Rabbitmq
 from harness.redis import RedisServer
 from harness.redis_client import RedisClient
@@ -185,6 +185,7 @@ class _Wire:
     def __init__(self, port):
         self._socket = socket.create_connection(("127.0.0.1", port), 10)
         self._rest = b""
+        self._kept = []
         self.send('CONNECT {"verbose":false,"headers":true,"lang":"bench"}')
         self.send("SUB bench.answers 1")
 
@@ -202,12 +203,18 @@ class _Wire:
         self.send(f"PUB $JS.API.{what} bench.answers {len(body)}",
                   body + b"\r\n")
         while True:
-            for answer in self.bodies(5):
+            found = self.bodies(5)
+            for answer in found:
                 if b'"type":"io.nats.jetstream.api' in answer:
+                    # Messages may come with the answer.
+                    self._kept = [body for body in found if body != answer]
                     return json.loads(answer)
 
     def bodies(self, seconds):
         """What has come, after a wait of at most this long."""
+        if self._kept:
+            kept, self._kept = self._kept, []
+            return kept
         self._socket.settimeout(seconds)
         try:
             got = self._socket.recv(1 << 20)

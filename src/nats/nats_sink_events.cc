@@ -17,7 +17,8 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr size_t kEventsPerTurn = 4096;
-constexpr std::chrono::seconds kAnswerLimit{5};
+// A question that comes during an election has no answer: it is asked again.
+constexpr std::chrono::seconds kAnswerLimit{2};
 
 }  // namespace
 
@@ -195,7 +196,7 @@ void NatsSink::GiveUpLateAnswers(MonotonicTime now) {
     }
     const StreamQuestion question = std::move(asked->second.question);
     asked = asked_.erase(asked);
-    finder_.OnNoAnswer(question, "no answer within 5 s");
+    finder_.OnNoAnswer(question, "no answer within 2 s");
     reports_.OnCapacity();
   }
 }

@@ -22,6 +22,13 @@ bool StreamInfo::Takes(std::string_view subject) const {
   });
 }
 
+bool StreamInfo::is_of_nats() const {
+  return !subjects.empty() &&
+         std::ranges::all_of(subjects, [](const std::string& filter) {
+           return filter.starts_with('$');
+         });
+}
+
 absl::Status StreamInfo::CheckUsable() const {
   if (!acknowledges) {
     return absl::FailedPreconditionError(

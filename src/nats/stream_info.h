@@ -34,6 +34,8 @@ struct StreamInfo {
   std::chrono::nanoseconds duplicate_window{};
 
   bool Takes(std::string_view subject) const;
+  // True for buckets and the like, whose subjects begin with $.
+  bool is_of_nats() const;
   // kFailedPrecondition: no record may go there, whatever the brokers answer.
   absl::Status CheckUsable() const;
 };

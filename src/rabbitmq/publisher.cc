@@ -28,6 +28,16 @@ constexpr milliseconds kTick{500};
 constexpr seconds kSlow{5};
 // For the server's answer to connection.close.
 constexpr milliseconds kFarewell{500};
+// Then the same message is sent on a new connection.
+constexpr int kMaxRejections = 5;
+
+std::string NotStored(const std::string& routing_key) {
+  return fmt::format(
+      "RabbitMQ does not store messages with routing key \"{}\" (basic.nack): "
+      "is a queue full (x-max-length with x-overflow reject-publish), or its "
+      "leader down? They are sent again",
+      routing_key);
+}
 
 }  // namespace
 
@@ -226,6 +236,12 @@ void Publisher::WaitForTick() {
 }
 
 void Publisher::Tick() {
+  // A channel that was opened while the leader of a queue was down goes on
+  // asking the node that is down (RabbitMQ 3.10).
+  const auto rejected = records_.FirstRejected();
+  if (rejected && rejected->times >= kMaxRejections) {
+    return Fail(absl::UnavailableError(NotStored(rejected->routing_key)));
+  }
   SendAll();  // those that were not stored
   const auto slowest = records_.Slowest();
   if (!slowest || blocked_) return;
@@ -298,14 +314,8 @@ std::string Publisher::Trouble() const {
         "vm_memory_high_watermark or lower disk_free_limit",
         connection->address().ToString(), *blocked_);
   }
-  const std::string rejected = records_.Rejected();
-  if (!rejected.empty()) {
-    return fmt::format(
-        "RabbitMQ does not store messages with routing key \"{}\" (basic.nack):"
-        " is a queue full (x-max-length with x-overflow reject-publish), or "
-        "its "
-        "leader down? They are sent again",
-        rejected);
+  if (const auto rejected = records_.FirstRejected()) {
+    return NotStored(rejected->routing_key);
   }
   const auto slowest = records_.Slowest();
   const MonotonicTime now = Clock::now();

@@ -52,6 +52,7 @@ absl::StatusOr<RecordsInFlight::Reports> RecordsInFlight::OnAck(
         OnUnroutable(settled, reports);
         break;
       case Outcome::kRejected:
+        ++records_.at(settled.sequence).rejections;
         to_retry_.emplace_back(now + kRetryPause, settled.sequence);
         break;
     }
@@ -133,9 +134,11 @@ std::optional<RecordsInFlight::Slow> RecordsInFlight::Slowest() const {
   return Slow{records_.at(oldest->sequence).message.routing_key, oldest->since};
 }
 
-std::string RecordsInFlight::Rejected() const {
-  if (to_retry_.empty()) return "";
-  return records_.at(to_retry_.front().second).message.routing_key;
+std::optional<RecordsInFlight::Rejected> RecordsInFlight::FirstRejected()
+    const {
+  if (to_retry_.empty()) return std::nullopt;
+  const Entry& entry = records_.at(to_retry_.front().second);
+  return Rejected{entry.message.routing_key, entry.rejections};
 }
 
 NamedCounts RecordsInFlight::AcknowledgedByTopic() const {

@@ -69,9 +69,12 @@ class RecordsInFlight {
   };
   // The message that has waited longest for its confirmation.
   std::optional<Slow> Slowest() const;
-  // The routing key of a message that the server did not store and that waits
-  // to be sent again; empty: there is none.
-  std::string Rejected() const;
+  struct Rejected {
+    std::string routing_key;
+    int times = 0;
+  };
+  // A message that the server did not store and that waits to be sent again.
+  std::optional<Rejected> FirstRejected() const;
 
   NamedCounts AcknowledgedByTopic() const;
 
@@ -82,6 +85,7 @@ class RecordsInFlight {
     Message message;
     KeyOrder::Lane lane;
     size_t topic = 0;  // index into topics_
+    int rejections = 0;
   };
 
   void OnStored(Sequence sequence, Reports& reports);

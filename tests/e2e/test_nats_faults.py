@@ -79,7 +79,8 @@ def test_p1_p3_p5_walpost_is_killed(alone, nats, outbox, dice):
     assert alone.stop() == 0
 
 
-@pytest.mark.parametrize("which", ["leader", "connected"])
+@pytest.mark.parametrize("which", [
+    "leader", pytest.param("connected", marks=pytest.mark.long)])
 def test_p1_p2_p3_a_server_of_three_is_killed(of_three, cluster, outbox, dice,
                                               which):
     relay, stream = of_three
@@ -172,7 +173,8 @@ def test_p1_p2_p3_p10_the_network_is_cut(walpost, database, nats, outbox,
     nats.make_stream(topics.rstrip(".").upper(), [topics + ">"])
     way = proxy_of(nats.port)
     relay = walpost(database, nats, topics,
-                    **sections(f"nats://127.0.0.1:{way.port}")).run()
+                    **sections(f"nats://127.0.0.1:{way.port}",
+                               ack_timeout="2s")).run()
     with Load(outbox, dice.seed_text, pause=_PAUSE_S):
         _wait_flow(relay)
         way.cut()

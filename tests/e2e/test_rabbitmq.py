@@ -10,7 +10,7 @@ import yaml
 
 from harness import Authority, Load, wait_until
 from harness.pages import blocks
-from harness.rabbitmq import Rabbitmq, judge, sink_to
+from harness.rabbitmq import Rabbitmq, declare_all, judge, sink_to
 
 
 @pytest.fixture(scope="module")
@@ -23,10 +23,7 @@ def rabbitmq(module_directory):
 @pytest.fixture
 def queue(rabbitmq, topics):
     """A quorum queue that gets what is sent to the exchange of the test."""
-    name = topics + "all"
-    rabbitmq.declare_queue(name)
-    rabbitmq.declare_exchange(topics + "events", bind=[(name, "#")])
-    return name
+    return declare_all(rabbitmq, topics)
 
 
 @pytest.fixture
@@ -257,6 +254,7 @@ def test_check_finds_what_is_missing_and_its_remedies_work(
     rabbitmq.declare_exchange(topics + "events", vhost=vhost)
     found = _findings(relay)
     assert found["exchange_ok"]["severity"] == "ok"
+    assert found["cluster_name_not_set"]["severity"] == "note"
     assert "list_bindings" in found["bindings_unknown"]["remedy"]
     rabbitmq.paste(found["bindings_unknown"]["remedy"])
     assert outbox is not None

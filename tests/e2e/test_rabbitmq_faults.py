@@ -9,7 +9,8 @@ import pytest
 
 from harness import Load, note, wait_until
 from harness.matrix import LONG
-from harness.rabbitmq import Rabbitmq, RabbitmqCluster, judge, sink_to
+from harness.rabbitmq import (Rabbitmq, declare_all, judge, sink_to,
+                              wait_flow)
 
 _KILLS = 20 if LONG else 4
 
@@ -22,23 +23,9 @@ def rabbitmq(module_directory):
     node.close()
 
 
-@pytest.fixture(scope="module")
-def cluster(module_directory):
-    nodes = RabbitmqCluster(module_directory / "cluster").start()
-    yield nodes
-    nodes.close()
-
-
-def _declare(node, topics):
-    name = topics + "all"
-    node.declare_queue(name)
-    node.declare_exchange(topics + "events", bind=[(name, "#")])
-    return name
-
-
 @pytest.fixture
 def queue(rabbitmq, topics):
-    return _declare(rabbitmq, topics)
+    return declare_all(rabbitmq, topics)
 
 
 @pytest.fixture
@@ -54,19 +41,6 @@ def relay_to(walpost, database, rabbitmq, topics):
 
 def _load(outbox, dice, pause=0.01):
     return Load(outbox, dice.seed_text, pause=pause)
-
-
-def _acknowledged(relay):
-    return relay.metric("walpost_acknowledged_records_total") or 0
-
-
-def _wait_flow(relay, seconds=60):
-    begun = time.monotonic()
-    before = _acknowledged(relay)
-    wait_until(lambda: _acknowledged(relay) > before + 50,
-               lambda: f"acknowledgements; {relay.get('/readyz')}\n"
-                       f"{relay.log()[-3000:]}", seconds)
-    return time.monotonic() - begun
 
 
 # ---- walpost.
@@ -97,15 +71,15 @@ def test_p1_p3_a_standby_takes_over_from_a_frozen_walpost(
     wait_until(lambda: second.get("/readyz")[1].startswith("standby"),
                "a standby")
     with _load(outbox, dice):
-        _wait_flow(first)
+        wait_flow(first)
         first.send(signal.SIGSTOP)
         wait_until(lambda: re.match("streaming|catching",
                                     second.get("/readyz")[1]),
                    lambda: second.get("/readyz"), 60)
-        _wait_flow(second)
+        wait_flow(second)
         first.send(signal.SIGCONT)
         time.sleep(2)
-        _wait_flow(second)
+        wait_flow(second)
     judge(outbox, rabbitmq, queue, second, takeover=True)
     first.close()
 
@@ -117,36 +91,38 @@ def test_p1_p2_p3_the_only_node_is_killed(relay_to, rabbitmq, outbox, queue,
                                           dice):
     relay = relay_to().run()
     with _load(outbox, dice):
-        _wait_flow(relay)
+        wait_flow(relay)
         rabbitmq.sync()
         rabbitmq.kill()
         relay.wait_unready("no RabbitMQ node is reachable", 30)
         rabbitmq.start()
         rabbitmq.elect(queue)
         relay.wait_ready(60)
-        _wait_flow(relay)
+        wait_flow(relay)
     judge(outbox, rabbitmq, queue, relay)
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_p1_p3_the_only_node_is_restarted(relay_to, rabbitmq, outbox, queue,
                                           dice):
     relay = relay_to().run()
     with _load(outbox, dice):
-        _wait_flow(relay)
+        wait_flow(relay)
         rabbitmq.stop()
         rabbitmq.start()
         rabbitmq.elect(queue)
-        _wait_flow(relay)
+        wait_flow(relay)
     judge(outbox, rabbitmq, queue, relay)
     assert "320" in relay.whole_log(), "the server's own words"
 
 
+@pytest.mark.long
 def test_p1_p2_p3_p10_the_only_node_freezes(relay_to, rabbitmq, database,
                                             outbox, queue, dice):
     relay = relay_to().run()
     with _load(outbox, dice):
-        _wait_flow(relay)
+        wait_flow(relay)
         rabbitmq.freeze()
         begun = time.monotonic()
         try:
@@ -158,7 +134,7 @@ def test_p1_p2_p3_p10_the_only_node_freezes(relay_to, rabbitmq, database,
         finally:
             rabbitmq.thaw()
         relay.wait_ready(60)
-        _wait_flow(relay)
+        wait_flow(relay)
     # What the frozen server still had to read comes late.
     judge(outbox, rabbitmq, queue, relay, takeover=True)
 
@@ -168,21 +144,21 @@ def test_p1_p3_p10_the_network_is_cut(relay_to, rabbitmq, outbox, queue,
     proxy = proxy_of(rabbitmq.port)
     relay = relay_to(f"127.0.0.1:{proxy.port}").run()
     with _load(outbox, dice):
-        _wait_flow(relay)
+        wait_flow(relay)
         proxy.cut()
         begun = time.monotonic()
         relay.wait_unready("stuck", 20)
         note(f"noticed after {time.monotonic() - begun:.1f} s")
         proxy.heal()
         relay.wait_ready(60)
-        _wait_flow(relay)
+        wait_flow(relay)
         proxy.drop()
-        _wait_flow(relay)
+        wait_flow(relay)
         for _ in range(3):
             proxy.reset()
-            _wait_flow(relay)
+            wait_flow(relay)
         proxy.split(7)
-        _wait_flow(relay)
+        wait_flow(relay)
         proxy.clear()
     judge(outbox, rabbitmq, queue, relay, takeover=True)
 
@@ -194,7 +170,7 @@ def test_p1_p2_p10_an_alarm_blocks_publishers(relay_to, rabbitmq, database,
                                               outbox, queue, dice):
     relay = relay_to().run()
     with _load(outbox, dice):
-        _wait_flow(relay)
+        wait_flow(relay)
         rabbitmq.control("set_vm_memory_high_watermark", "0")
         try:
             text = relay.wait_unready("an alarm is on", 30)
@@ -206,10 +182,11 @@ def test_p1_p2_p10_an_alarm_blocks_publishers(relay_to, rabbitmq, database,
             rabbitmq.control("set_vm_memory_high_watermark", "absolute",
                              "512MB")
         relay.wait_ready(60)
-        _wait_flow(relay)
+        wait_flow(relay)
     assert judge(outbox, rabbitmq, queue, relay).duplicates == 0
 
 
+@pytest.mark.long
 def test_p1_p3_a_full_disk_blocks_a_start(relay_to, rabbitmq, database, outbox,
                                           queue):
     relay = relay_to().run()
@@ -266,27 +243,29 @@ def test_p1_p3_the_exchange_is_deleted_and_made_again(
         relay_to, rabbitmq, outbox, queue, topics, dice):
     relay = relay_to().run()
     with _load(outbox, dice):
-        _wait_flow(relay)
+        wait_flow(relay)
         rabbitmq.delete_exchange(topics + "events")
         text = relay.wait_unready("no exchange", 30)
         assert "declare exchange" in text
         rabbitmq.declare_exchange(topics + "events", bind=[(queue, "#")])
         relay.wait_ready(60)
-        _wait_flow(relay)
+        wait_flow(relay)
     judge(outbox, rabbitmq, queue, relay)
 
 
+@pytest.mark.long
 def test_p1_p3_connections_are_closed_by_an_operator(
         relay_to, rabbitmq, outbox, queue, dice):
     relay = relay_to().run()
     with _load(outbox, dice):
         for _ in range(5):
-            _wait_flow(relay)
+            wait_flow(relay)
             rabbitmq.control("close_all_connections", "by hand")
-        _wait_flow(relay)
+        wait_flow(relay)
     judge(outbox, rabbitmq, queue, relay)
 
 
+@pytest.mark.long
 def test_p1_p10_shutdown_with_a_frozen_node(relay_to, rabbitmq, outbox, queue):
     relay = relay_to().run()
     rabbitmq.freeze()
@@ -300,67 +279,3 @@ def test_p1_p10_shutdown_with_a_frozen_node(relay_to, rabbitmq, outbox, queue):
         rabbitmq.thaw()
     relay.run(60)
     judge(outbox, rabbitmq, queue, relay, at_least=1, takeover=True)
-
-
-# ---- Three nodes.
-
-
-@pytest.fixture
-def tripled(cluster, walpost, database, outbox, topics):
-    """A queue on three nodes, and a walpost that knows all of them."""
-    assert outbox is not None
-    queue = _declare(cluster.nodes[0], topics)
-    relay = walpost(database, cluster.nodes[0], topics, **sink_to(
-        cluster.addresses, exchange=topics + "events")).run()
-    return queue, relay
-
-
-def test_p1_p2_p3_the_leader_of_three_is_killed(cluster, tripled, outbox,
-                                                dice):
-    queue, relay = tripled
-    with _load(outbox, dice):
-        _wait_flow(relay)
-        leader = cluster.node(cluster.nodes[0].leader_of(queue))
-        leader.sync()
-        leader.kill()
-        note(f"{_wait_flow(relay):.1f} s to the next records")
-        leader.start()
-        _wait_flow(relay)
-    judge(outbox, cluster.nodes[0], queue, relay)
-
-
-def test_p1_p2_p3_the_leader_of_three_freezes(cluster, tripled, outbox, dice):
-    queue, relay = tripled
-    with _load(outbox, dice):
-        _wait_flow(relay)
-        leader = cluster.node(cluster.nodes[0].leader_of(queue))
-        leader.freeze()
-        try:
-            note(f"{_wait_flow(relay, 120):.1f} s to the next records")
-        finally:
-            leader.thaw()
-        _wait_flow(relay, 120)
-    alive = next(node for node in cluster.nodes if node is not leader)
-    judge(outbox, alive, queue, relay, takeover=True)
-
-
-def test_p1_p2_p10_two_of_three_are_down(cluster, tripled, database, outbox,
-                                         dice):
-    """No majority: nothing is confirmed, and it is said."""
-    queue, relay = tripled
-    with _load(outbox, dice):
-        _wait_flow(relay)
-        for node in cluster.nodes[1:]:
-            node.sync()
-            node.kill()
-        relay.wait_unready("stuck", 30)
-        committed = database.current_lsn()
-        time.sleep(1)
-        assert database.confirmed_lsn(relay.slot) < committed
-        for node in cluster.nodes[1:]:
-            node.launch()
-        for node in cluster.nodes[1:]:
-            node.wait_started()
-        relay.wait_ready(120)
-        _wait_flow(relay, 120)
-    judge(outbox, cluster.nodes[0], queue, relay, takeover=True)

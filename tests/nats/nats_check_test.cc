@@ -43,6 +43,16 @@ TEST(NatsCheckTest, LooksAtTheStreamsOfTheSubjects) {
   EXPECT_TRUE(found->topic_ids.contains("ORDERS"));
 }
 
+TEST(NatsCheckTest, AStreamOfTwoRoutesIsSaidOnce) {
+  const testing::NatsServer server;
+  server.MakeStream("ORDERS", "o.>");
+  server.MakeStream("KV_b", "$KV.b.>");
+  const auto found =
+      CheckNats(OptionsOf(server.url()), {{"o.a."}, {"o.b."}, {""}}, kTimeout);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(IdsOf(*found), "stream_few_replicas ");
+}
+
 TEST(NatsCheckTest, FindsTheCreationOfStreamsThatExist) {
   const testing::NatsServer server;
   server.MakeStream("ORDERS", "o.>");

@@ -56,7 +56,8 @@ class ReplaySourceTest : public ::testing::Test {
     options.server = server_.options();
     options.slot = "orders";
     source_.emplace(context_.get_executor(), options, OutboxOptions(),
-                    std::vector<std::vector<std::string>>(1), consumer_);
+                    std::vector<std::vector<std::string>>(1), consumer_,
+                    /*number=*/0);
     return Await(context_, source_->Open(std::move(request)));
   }
 

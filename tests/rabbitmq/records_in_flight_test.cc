@@ -77,10 +77,11 @@ TEST_F(RecordsInFlightTest, P1P3ANackIsSentAgainBeforeWhatWaitsBehindIt) {
   EXPECT_EQ(Nack(1), "");
   EXPECT_EQ(Ack(2), "3+ ") << "another key goes on";
   EXPECT_EQ(Sent(), "") << "not at once";
-  EXPECT_EQ(records_.Rejected(), "t");
+  EXPECT_EQ(records_.FirstRejected()->routing_key, "t");
+  EXPECT_EQ(records_.FirstRejected()->times, 1);
   now_ += seconds(2);
   EXPECT_EQ(Sent(), "1 ");
-  EXPECT_EQ(records_.Rejected(), "");
+  EXPECT_FALSE(records_.FirstRejected());
   EXPECT_EQ(Ack(3), "1+ ");
   EXPECT_EQ(Sent(), "2 ");
 }

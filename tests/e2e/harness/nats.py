@@ -45,6 +45,10 @@ class Nats:
              "-c", self.directory / "nats.conf"], self.directory / "nats.log")
         return self
 
+    @property
+    def pid(self):
+        return self._process.pid
+
     def start(self, seconds=30):
         self.launch()
         wait_until(self._answers, lambda: "NATS to start:\n" +
@@ -188,6 +192,8 @@ def judge_nats(outbox, broker, relay, *, takeover=False, at_least=100,
     """Holds the relay to P1 to P6, now that the fault is over."""
     outbox.database.wait_confirmed(relay.slot, seconds=seconds)
     expected = outbox.expected()
+    for node in getattr(broker, "nodes", [broker]):  # shown if it fails
+        print(node.name, node.api("STREAM.LIST"))
     checker = Checker(expected, broker.read_all(outbox.topic_prefix),
                       takeover=takeover)
     peak = relay.peak_memory_bytes()

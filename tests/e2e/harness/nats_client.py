@@ -104,7 +104,10 @@ class NatsReader:
         self._client = client
 
     def streams(self):
-        return self._client.api("STREAM.NAMES").get("streams") or []
+        answer = self._client.api("STREAM.NAMES")
+        if "error" in answer:  # the cluster has no leader now
+            raise ConnectionError(answer)
+        return answer.get("streams") or []
 
     def read(self, stream):
         state = self._client.api(f"STREAM.INFO.{stream}")["state"]
@@ -113,6 +116,8 @@ class NatsReader:
             answer = self._client.api(f"STREAM.MSG.GET.{stream}", seq=number)
             if "message" in answer:
                 records.append(_record(answer["message"]))
+            elif answer.get("error", {}).get("code") != 404:
+                raise ConnectionError(answer)
         return records
 
     def read_all(self, prefix=""):

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import typing
 
 from harness.checker import Checker
@@ -378,3 +379,25 @@ def judge(outbox, broker, queue, relay, *, takeover=False, at_least=100,
     assert len(expected) >= at_least, "too few events to judge by"
     assert peak < MOST_MEMORY, f"{peak / (1 << 20):.1f} MiB resident"
     return checker
+
+
+def declare_all(node, topics):
+    """An exchange and a queue that gets all of its messages; returns the
+    queue's name."""
+    name = topics + "all"
+    node.declare_queue(name)
+    node.declare_exchange(topics + "events", bind=[(name, "#")])
+    return name
+
+
+def wait_flow(relay, seconds=60):
+    """Waits until records are acknowledged again; returns the seconds."""
+    def acknowledged():
+        return relay.metric("walpost_acknowledged_records_total") or 0
+
+    begun = time.monotonic()
+    before = acknowledged()
+    wait_until(lambda: acknowledged() > before + 50,
+               lambda: f"acknowledgements; {relay.get('/readyz')}\n"
+                       f"{relay.log()[-3000:]}", seconds)
+    return time.monotonic() - begun
