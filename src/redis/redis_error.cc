@@ -56,6 +56,8 @@ constexpr std::array kRules = {
          "+xinfo +info +ping +wait +config|get +client|setname"},
     Rule{"ERR The user executing the script can't", Remedy::kRefused, kOperator,
          "ACL SETUSER NAME ~STREAMS +xadd +xrange +xtrim +xinfo"},
+    Rule{"ERR ACL failure in script", Remedy::kRefused, kOperator,
+         "ACL SETUSER NAME ~STREAMS +xadd +xrange +xtrim +xinfo"},
     Rule{"WRONGTYPE ", Remedy::kRefused, kOperator,
          "the key is not a stream: rename it (RENAME KEY NEW), or write to "
          "another one (route.topic)"},

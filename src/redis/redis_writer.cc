@@ -1,7 +1,5 @@
 #include "redis/redis_writer.h"
 
-#include <openssl/sha.h>
-
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -15,7 +13,6 @@
 #include "log/log.h"
 #include "loop/as_tuple.h"
 #include "redis/durable_replies.h"
-#include "walpost_redis_script.h"
 
 namespace walpost {
 
@@ -28,19 +25,6 @@ namespace {
 
 constexpr milliseconds kRetryPause{1'000};
 constexpr milliseconds kProbeInterval{1'000};
-
-const std::string& ScriptDigest() {
-  static const std::string digest = [] {
-    unsigned char bytes[SHA_DIGEST_LENGTH];
-    SHA1(reinterpret_cast<const unsigned char*>(
-             kScript_append_entries_lua.data()),
-         kScript_append_entries_lua.size(), bytes);
-    std::string text;
-    for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-    return text;
-  }();
-  return digest;
-}
 
 }  // namespace
 
@@ -189,8 +173,7 @@ asio::awaitable<absl::Status> RedisWriter::Compare() {
   for (size_t i = 0; i < streams.size(); ++i) {
     queues[i].stream = streams[i];
     const EntryQueues::Batch none{&queues[i], 0};
-    AddScript(bytes, EntryQueues::ArgumentsOf(none), streams[i]);
-    EntryQueues::AddArguments(none, tops_, options_, bytes);
+    script_.Add(none, tops_, options_, bytes);
   }
   WALPOST_CO_ASSIGN_OR_RETURN(
       const Replies replies,
@@ -214,8 +197,7 @@ asio::awaitable<absl::Status> RedisWriter::SendRound(
     const std::vector<EntryQueues::Batch>& round) {
   std::string bytes;
   for (const EntryQueues::Batch& batch : round) {
-    AddScript(bytes, EntryQueues::ArgumentsOf(batch), batch.queue->stream);
-    EntryQueues::AddArguments(batch, tops_, options_, bytes);
+    script_.Add(batch, tops_, options_, bytes);
   }
   const size_t waits = AddWaits(bytes);
   absl::StatusOr<Replies> replies = co_await session_.connection().Ask(
@@ -278,7 +260,7 @@ absl::Status RedisWriter::HandleResult(const EntryQueues::Batch& batch,
       fmt::format("{}: adding to stream {}", session_.name(), stream));
   switch (error.remedy) {
     case RedisError::Remedy::kNoScript:
-      knows_script_ = false;
+      script_.Forget();
       queues_.RetryNow(*batch.queue);
       return absl::OkStatus();
     case RedisError::Remedy::kRetry:
@@ -335,20 +317,6 @@ asio::awaitable<void> RedisWriter::Sleep(MonotonicTime until) {
   timer_.expires_at(until);
   co_await timer_.async_wait(kAsTuple);
   is_sleeping_ = false;
-}
-
-void RedisWriter::AddScript(std::string& bytes, size_t arguments,
-                            std::string_view stream) {
-  BeginCommand(arguments + 4, bytes);
-  if (std::exchange(knows_script_, true)) {
-    AddArgument("EVALSHA", bytes);
-    AddArgument(ScriptDigest(), bytes);
-  } else {
-    AddArgument("EVAL", bytes);
-    AddArgument(kScript_append_entries_lua, bytes);
-  }
-  AddArgument("1", bytes);
-  AddArgument(stream, bytes);
 }
 
 size_t RedisWriter::AddWaits(std::string& bytes) const {

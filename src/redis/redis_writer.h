@@ -33,6 +33,7 @@
 #include "redis/options.h"
 #include "redis/redis_error.h"
 #include "redis/redis_session.h"
+#include "redis/script_calls.h"
 #include "redis/stream_tops.h"
 
 namespace walpost {
@@ -73,7 +74,6 @@ class RedisWriter : public std::enable_shared_from_this<RedisWriter> {
   // Ok: the batch is written, or it is tried again.
   absl::Status HandleResult(const EntryQueues::Batch& batch,
                             const BatchResult& result);
-  void AddScript(std::string& bytes, size_t arguments, std::string_view stream);
   size_t AddWaits(std::string& bytes) const;
   void Acknowledge();
   void Fail(absl::Status status);
@@ -89,6 +89,7 @@ class RedisWriter : public std::enable_shared_from_this<RedisWriter> {
   StreamTops& tops_;
   RedisSession session_;
   EntryQueues queues_;
+  ScriptCalls script_;
   boost::asio::steady_timer timer_;
   boost::asio::steady_timer close_timer_;
   std::function<void()> closed_;
@@ -101,9 +102,8 @@ class RedisWriter : public std::enable_shared_from_this<RedisWriter> {
   bool is_sleeping_ = false;
   bool is_closing_ = false;
   bool is_finished_ = false;
-  bool has_ended_ = false;     // the coroutine
-  bool knows_script_ = false;  // the server
-  bool has_warned_ = false;    // of records whose place was taken
+  bool has_ended_ = false;   // the coroutine
+  bool has_warned_ = false;  // of records whose place was taken
 };
 
 }  // namespace walpost

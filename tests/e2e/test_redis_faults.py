@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from harness import Load, Outbox, Proxy, wait_until
+from harness import Load, Outbox, Proxy, note, wait_until
 from harness.matrix import LONG
 from harness.redis import (RedisServer, judge_redis, judge_redis_once,
                            redis_section)
@@ -262,6 +262,36 @@ def test_p1_p3_a_stream_that_is_ahead_gets_every_event(
     assert [fields["id"].decode() for _, fields in entries[1:]] == ids
     assert entries[1][0] == f"{ahead}-1"
     relay.wait_log("has passed the place of events that are not in it")
+
+
+def test_p1_polled_rows_are_deleted_only_once_they_are_there(
+        relay_of, own_redis, database, topics, dice):
+    """Killed in between, they come again, with another entry id."""
+    database.execute("create table outbox (id uuid primary key, type text, "
+                     "payload bytea)")
+    database.execute("insert into outbox select gen_random_uuid(), 'paid', "
+                     "'x' from generate_series(1, 20000)")
+    ids = {row[0] for row in database.execute("select id::text from outbox")}
+    relay = relay_of(
+        own_redis, source="polling",
+        polling={"strategy": "delete", "interval": "20ms"},
+        outbox={"tables": [{"name": "public.outbox", "order_by": "id",
+                            "columns": {"aggregate_type": "type",
+                                        "aggregate_id": None}}]},
+        postgres={"slot": None, "publication": None, "create": None}).start()
+    for _ in range(3):
+        time.sleep(0.1 + 0.3 * dice.random())
+        relay.kill()
+        relay.start()
+    own_redis.kill()
+    time.sleep(0.5)
+    own_redis.start()
+    wait_until(lambda: database.value("select count(*) from outbox") == 0,
+               "an empty table", 60)
+    found = [record.id
+             for record in RedisReader(own_redis.port).read(topics + "paid")]
+    note(f"{len(found) - len(ids)} of {len(ids)} polled rows came again")
+    assert set(found) == ids
 
 
 def test_p1_p3_postgres_crashes_and_redis_dies(walpost, own_postgres,
