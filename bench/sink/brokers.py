@@ -9,7 +9,7 @@ import json
 import re
 import socket
 
-from harness.nats import Nats as NatsServer
+import harness.nats
 from harness.rabbitmq import Rabbitmq
 from harness.redis import RedisServer
 from harness.redis_client import RedisClient
@@ -28,20 +28,30 @@ class Arrival:
         self.at_us = int(_SENT_AT.search(raw)[1])
 
 
-class Redis:
+class _Broker:
+    """One server, started with the benchmark and stopped after it."""
+
+    def __init__(self, server):
+        self.server = server
+
+    def start(self):
+        self.server.start()
+
+    @property
+    def pid(self):
+        return self.server.pid
+
+    def close(self):
+        self.server.close()
+
+
+class Redis(_Broker):
     """Redis Streams. Each write is synced, which is walpost's default."""
 
     name = "redis"
 
     def __init__(self, directory):
-        self.server = RedisServer(directory)
-
-    def start(self):
-        self.server.start()
-        self.pid = self.server.pid
-
-    def close(self):
-        self.server.close()
+        super().__init__(RedisServer(directory))
 
     def make_place(self):
         self.server.ask("FLUSHALL")
@@ -69,20 +79,13 @@ class Redis:
                     yield Arrival(b" ".join(fields))
 
 
-class RabbitMQ:
+class RabbitMQ(_Broker):
     """A quorum queue behind a topic exchange."""
 
     name = "rabbitmq"
 
     def __init__(self, directory):
-        self.server = Rabbitmq(directory)
-
-    def start(self):
-        self.server.start()
-        self.pid = self.server.pid
-
-    def close(self):
-        self.server.close()
+        super().__init__(Rabbitmq(directory))
 
     def _channel(self):
         connection = self.server.connect()
@@ -128,20 +131,13 @@ class RabbitMQ:
         connection.close()
 
 
-class Nats:
+class Nats(_Broker):
     """A stream of JetStream in files, with one server."""
 
     name = "nats"
 
     def __init__(self, directory):
-        self.server = NatsServer(directory)
-
-    def start(self):
-        self.server.start()
-        self.pid = self.server.pid
-
-    def close(self):
-        self.server.close()
+        super().__init__(harness.nats.Nats(directory))
 
     def make_place(self):
         with _Wire(self.server.port) as wire:

@@ -27,6 +27,8 @@ struct SinkWords {
   std::string_view place;
   // ... and how it is made; a format of the address {0} and its name {1}.
   std::string_view how_to_make;
+  // The key by which walpost makes it.
+  std::string_view creation_key;
   // What an acknowledgement may wait for, as a question.
   std::string_view durable;
 };
@@ -42,6 +44,7 @@ constexpr SinkWords WordsOf(SinkKind kind) {
               "a stream for subject",
               "add the subject to a stream (nats --server {0} stream edit "
               "STREAM --subjects ..., or nats.create_stream)",
+              "nats.create_stream",
               "has the stream a leader and a quorum of its replicas"};
     case SinkKind::kRabbitmq:
       return {"RabbitMQ",
@@ -51,6 +54,7 @@ constexpr SinkWords WordsOf(SinkKind kind) {
               "127.0.0.1:5672",
               "exchange",
               "declare it, or let walpost do it (rabbitmq.create)",
+              "rabbitmq.create",
               "has the quorum queue a leader and a majority of its members"};
     case SinkKind::kRedis:
       return {"Redis",
@@ -61,6 +65,7 @@ constexpr SinkWords WordsOf(SinkKind kind) {
               "stream",
               "create it (redis-cli -u redis://{0} XGROUP CREATE {1} walpost 0 "
               "MKSTREAM), or set redis.create: true",
+              "redis.create",
               "are the replicas connected that redis.durability asks for"};
     case SinkKind::kKafka:
       break;
@@ -73,6 +78,7 @@ constexpr SinkWords WordsOf(SinkKind kind) {
           "topic",
           "create the topic (kafka-topics.sh --bootstrap-server {0} --create "
           "--topic {1}), or let the brokers do it (auto.create.topics.enable)",
+          "route.create_topics",
           "is min.insync.replicas met"};
 }
 
