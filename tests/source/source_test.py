@@ -143,13 +143,12 @@ class LayeringTest(unittest.TestCase):
     # topics.
     KNOW_SINKS = {
         "app/sink/kafka_broker.cc", "app/sink/nats_broker.cc",
-        "app/sink/rabbitmq_broker.cc",
-        "app/sink/redis_broker.cc",
-        "app/sink/checked_topics.h",
-        "app/sink/topic_reader_options.h",
+        "app/sink/rabbitmq_broker.cc", "app/sink/redis_broker.cc",
+        "app/sink/checked_topics.h", "app/sink/topic_reader_options.h",
         "app/checkpoint/checkpoint_stores.cc",
         "app/stored/dead_letter_topic_reader.cc", "config/config.h",
-        "config/nats_section.cc", "config/redis_section.h"}
+        "config/nats_section.cc", "config/rabbitmq_section.h",
+        "config/redis_section.h"}
 
     def test_who_knows_which_sink_there_is(self):
         found = {str(path.relative_to(SOURCE)) for path in files()
