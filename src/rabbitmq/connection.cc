@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr size_t kReadBytes = 65'536;
-constexpr std::chrono::milliseconds kTick{250};
+constexpr std::chrono::milliseconds kHeartbeatTick{250};
 
 }  // namespace
 
@@ -133,7 +133,7 @@ asio::awaitable<void> Connection::WriteAll() {
 }
 
 void Connection::WaitForTick() {
-  timer_.expires_after(kTick);
+  timer_.expires_after(kHeartbeatTick);
   timer_.async_wait([weak = weak_from_this()](boost::system::error_code error) {
     const auto self = weak.lock();
     if (error || self == nullptr || self->is_over_) return;

@@ -60,6 +60,14 @@ local function append(first, last)
   return redis.pcall('XADD', stream, next_id, unpack(ARGV, first, last))
 end
 
+-- WAIT and WAITAOF wait for the last write of this connection, and an entry that
+-- is found was written by another one. So this is a write, which changes nothing
+-- and comes behind that entry.
+local function touch()
+  local set = redis.pcall('XSETID', stream, top)
+  return set.err and set or top
+end
+
 local done, displaced, at = 0, {}, 5
 while at < #ARGV do
   local id = ARGV[at]
@@ -77,7 +85,7 @@ while at < #ARGV do
       string.find(added.err, 'equal or smaller', 1, true) then
       local found = redis.call('XRANGE', stream, id, id)[1]
       if found and is_same(found[2], first, last) then
-        added = top
+        added = touch()
       else
         displaced[#displaced + 1] = done
         if repeated == '' then repeated = top end

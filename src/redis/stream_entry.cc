@@ -5,13 +5,13 @@
 
 #include "base/reason_code.h"
 #include "fmt/format.h"
+#include "outbox/options.h"
 #include "redis/resp.h"
 
 namespace walpost {
 namespace {
 
 constexpr std::string_view kHeaderPrefix = "header.";
-constexpr std::string_view kIdHeader = "id";
 
 size_t SizeOf(const Record& record) {
   size_t bytes =

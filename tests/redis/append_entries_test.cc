@@ -60,6 +60,22 @@ TEST_F(AppendEntriesTest, P5AReSendIsThereOnce) {
   EXPECT_EQ(Stream(), "5-1:a 5-2:b 6-1:c");
 }
 
+// WAIT of the connection that finds an entry would not wait for it, and it may
+// be lost with the server.
+TEST_F(AppendEntriesTest, P1AReSendIsAWriteThatReplicasMustHave) {
+  const auto changes = [this] {
+    const std::string info = server_.Ask({"INFO", "persistence"});
+    const std::string name = "rdb_changes_since_last_save:";
+    return std::stoi(info.substr(info.find(name) + name.size()));
+  };
+  Append({{"5-1", "a"}, {"5-2", "b"}});
+  const int before = changes();
+  EXPECT_EQ(Append({{"5-1", "a"}}), " 1 5-2  ");
+  EXPECT_GT(changes(), before);
+  EXPECT_EQ(Append({{"6-1", "c"}}), " 1 6-1  ");
+  EXPECT_EQ(Stream(), "5-1:a 5-2:b 6-1:c");
+}
+
 TEST_F(AppendEntriesTest, ARecordWithoutAPlaceGoesBehindTheNewest) {
   EXPECT_EQ(Append({{"", "x"}}), " 1 0-1  ");
   EXPECT_EQ(Append({{"5-1048576", "a"}, {"", "y"}, {"5-2097152", "b"}}),
