@@ -25,10 +25,20 @@ namespace {
 
 using Found = absl::StatusOr<Findings>;
 
-constexpr char kKafka[] = "Kafka";  // as a part
+// As a part.
+std::string_view SinkOf(const Config& config) {
+  return WordsOf(config.sink).name;
+}
+
+bool IsSink(std::string_view part) {
+  return std::ranges::any_of(kSinkKinds, [part](const auto& named) {
+    return WordsOf(named.second).name == part;
+  });
+}
 
 // Which changes of the slot by others are noticed.
-Findings CheckStore(const CheckpointOptions& options) {
+Findings CheckStore(const Config& config) {
+  const CheckpointOptions& options = config.checkpoint;
   Finding finding{Severity::kOk, FindingId("checkpoint_store_ok"),
                   "checkpoint.store",
                   "is set: a slot that somebody else advanced or made again is "
@@ -41,7 +51,9 @@ Findings CheckStore(const CheckpointOptions& options) {
         "is none: a missing slot is noticed, but not one that somebody else "
         "advanced or made again";
     finding.remedy = fmt::format("checkpoint.store: {} notices it",
-                                 CheckpointOptions::kKeepers);
+                                 config.sink == SinkKind::kKafka
+                                     ? CheckpointOptions::kKeepers
+                                     : "file or postgres");
   }
   return {finding};
 }
@@ -68,7 +80,7 @@ std::string Mark(Severity severity) {
 // The id of an error that has none of its own.
 FindingId IdByCode(const absl::Status& status, std::string_view part) {
   const bool passes = absl::IsUnavailable(status);
-  if (part == kKafka) {
+  if (IsSink(part)) {
     return FindingId(passes ? kFindingKafkaUnavailable : "kafka_check_failed");
   }
   const std::string sqlstate = SqlstateOf(status);
@@ -201,11 +213,16 @@ struct Arguments {
 
 void CheckStores(const Config& config, Report& report) {
   if (config.source != Source::kWal) return;
-  report.Add(CheckStore(config.checkpoint), "checkpoint");
+  report.Add(CheckStore(config), "checkpoint");
   report.Add(CheckLetters(config), "dead_letter");
 }
 
 int CheckServers(Config& config, Report& report) {
+  // Of Kafka, a server may know more about a property.
+  const absl::Status valid = CheckValues(config);
+  if (config.sink != SinkKind::kKafka && absl::IsInvalidArgument(valid)) {
+    return report.Reject(valid);
+  }
   const absl::StatusOr<Findings> instance = FindInstance(config);
   if (!instance.ok()) return report.Reject(instance.status());
   const absl::StatusOr<Findings> patterns = FindByPatterns(config);
@@ -227,10 +244,10 @@ int CheckServers(Config& config, Report& report) {
     report.Add(FindForRetention(config), "retention");
   }
   report.Add(cluster.ok() ? Found(cluster->findings) : cluster.status(),
-             kKafka);
+             SinkOf(config));
   // Asks both ends: a server, or a pooler before it, that fails may not answer.
   if (cluster.ok() && cluster->answers && !postgres_failed) {
-    report.Add(CompareBothEnds(config), kKafka);
+    report.Add(CompareBothEnds(config), SinkOf(config));
   }
   report.Add(*instance, "http.listen");
   return report.exit_code();

@@ -61,6 +61,15 @@ absl::StatusOr<MissingRows> FindMissing(const Arguments& arguments,
                                         const RecoveryPlan& plan,
                                         ProgressLine& progress, ExitCode& end) {
   if (!arguments.wish.since.empty()) return MissingRows(nullptr);
+  const absl::Status readable = RequireReadableSink(
+      config, "recover",
+      "walpost recover -c FILE --since TIME, as in 1h, publishes all rows of "
+      "that time again, whether they were sent or not; --accept continues "
+      "without them");
+  if (!readable.ok()) {
+    end = kExitUsage;
+    return readable;
+  }
   ConfirmedBy confirmed =
       ConfirmedByOf(config, plan.inspection.diagnosis.birth);
   confirmed.delivered_before = plan.range.from_transaction;

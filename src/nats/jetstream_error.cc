@@ -58,6 +58,13 @@ constexpr Row kErrors[] = {
     // An operator must act.
     {10109 /* invalid operation on sealed stream */,
      {kOperator, "a sealed stream takes nothing more: make another stream"}},
+    {10074 /* replicas > 1 not supported in non-clustered mode */,
+     {kOperator,
+      "a server without a cluster keeps one copy: set "
+      "nats.create_stream.replicas: 1, or run a cluster of three"}},
+    {10065 /* subjects overlap with an existing stream */,
+     {kOperator,
+      "another stream has some of nats.create_stream.subjects: name others"}},
     {10039 /* JetStream not enabled for account */,
      {kOperator,
       "enable JetStream for the account of nats.user, or use another user"}},

@@ -66,7 +66,10 @@ class StreamCheck {
                       "disk of {} server",
                       stream_.replicas, stream_.replicas == 1 ? "" : "s",
                       stream_.replicas == 1 ? "its" : "one"),
-          Edit("--replicas=3"));
+          stream_.is_clustered
+              ? Edit("--replicas=3")
+              : "run three servers of NATS as a cluster, and then: " +
+                    Edit("--replicas=3"));
     }
   }
 

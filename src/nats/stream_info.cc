@@ -56,7 +56,12 @@ StreamInfo ParseStreamInfo(std::string_view json) {
   info.last_sequence = root.Child("state").Number("last_seq");
   info.leader = root.Child("cluster").Text("leader");
   info.is_in_memory = config.Text("storage") == "memory";
-  info.replicas = std::max(1, static_cast<int>(config.Number("num_replicas")));
+  // A server without a cluster takes any number, and keeps one copy.
+  info.is_clustered = !root.Child("cluster").Text("name").empty();
+  if (info.is_clustered) {
+    info.replicas =
+        std::max(1, static_cast<int>(config.Number("num_replicas")));
+  }
   info.discards_new = config.Text("discard") == "new";
   info.is_sealed = config.Flag("sealed");
   info.acknowledges = !config.Flag("no_ack");

@@ -24,6 +24,7 @@ struct StreamInfo {
   std::string leader;  // empty: the cluster has none for it now
 
   bool is_in_memory = false;
+  bool is_clustered = false;
   int replicas = 1;
   bool discards_new = false;
   bool is_sealed = false;

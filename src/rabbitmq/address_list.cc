@@ -21,6 +21,12 @@ std::string_view Trim(std::string_view text) {
 
 absl::StatusOr<RabbitmqAddress> ParseOne(std::string_view text,
                                          uint16_t default_port) {
+  // It may hold a password.
+  if (text.find('@') != std::string_view::npos) {
+    return absl::InvalidArgumentError(
+        "rabbitmq.nodes: HOST or HOST:PORT is expected, without a user: write "
+        "it in rabbitmq.user and rabbitmq.password");
+  }
   const auto malformed = [text] {
     return absl::InvalidArgumentError(
         fmt::format("rabbitmq.nodes: \"{}\" is not HOST or HOST:PORT", text));

@@ -35,9 +35,10 @@ std::string OfRefusedAccess(const ServerError& error,
           vhost, login.user);
     }
     return fmt::format(
-        "give the user the right to write, which replaces its rights in this "
-        "vhost: rabbitmqctl set_permissions -p '{}' '{}' '' '.*' ''; with "
-        "rabbitmq.create also those to configure and to read",
+        "give the user the right, without taking others (rabbitmqctl "
+        "list_permissions -p '{0}' shows them): rabbitmqctl set_permissions -p "
+        "'{0}' '{1}' '.*' '.*' '.*' (configure, write, read; without "
+        "rabbitmq.create only the second is needed)",
         login.vhost, login.user);
   }
   return "check rabbitmq.user and rabbitmq.password";

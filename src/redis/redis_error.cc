@@ -52,10 +52,10 @@ constexpr std::array kRules = {
     Rule{"ERR AUTH ", Remedy::kRefused, kOperator,
          "Redis has no password for this user: remove redis.password", true},
     Rule{"NOPERM ", Remedy::kRefused, kOperator,
-         "ACL SETUSER NAME ~STREAMS +eval +evalsha +xadd +xrange +xtrim "
-         "+xinfo +info +ping +wait +config|get +client|setname"},
+         "ACL SETUSER NAME ~STREAMS +@connection +eval +evalsha +xadd +xrange "
+         "+xtrim +xsetid +xinfo|stream +info +config|get +wait +select +type"},
     Rule{"ERR The user executing the script can't", Remedy::kRefused, kOperator,
-         "ACL SETUSER NAME ~STREAMS +xadd +xrange +xtrim +xinfo"},
+         "ACL SETUSER NAME ~STREAMS +xadd +xrange +xtrim +xsetid +xinfo"},
     Rule{"ERR ACL failure in script", Remedy::kRefused, kOperator,
          "ACL SETUSER NAME ~STREAMS +xadd +xrange +xtrim +xinfo"},
     Rule{"WRONGTYPE ", Remedy::kRefused, kOperator,

@@ -47,8 +47,7 @@ class Broker {
 
   // What only some kinds have.
   //
-  // Why events cannot be read back, and what a user does in place of it; empty:
-  // they can.
+  // Why events cannot be read back, and how a user sees them; empty: they can.
   virtual std::string_view why_unread() const = 0;
   // For sinks with transactions.
   virtual RecordReader Reader() const { return nullptr; }

@@ -49,8 +49,8 @@ class RedisBroker final : public Broker {
   }
 
   std::string_view why_unread() const override {
-    return "streams are trimmed and consumed at will. XRANGE shows what is in "
-           "a stream; walpost replay -c FILE sends rows of the table again";
+    return "streams are trimmed and consumed at will; XRANGE shows what is in "
+           "one";
   }
 
  private:

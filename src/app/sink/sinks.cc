@@ -39,12 +39,14 @@ absl::Status RequireSink(const Config& config) {
                   words.name, words.example));
 }
 
-absl::Status RequireReadableSink(const Config& config, std::string_view verb) {
+absl::Status RequireReadableSink(const Config& config, std::string_view verb,
+                                 std::string_view instead) {
   const std::string_view why = BrokerOf(config)->why_unread();
   if (why.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(fmt::format(
-      "{} reads back what was sent, and with sink: {} it cannot: {}", verb,
-      NameIn(kSinkKinds, config.sink), why));
+      "{} reads back what was sent, and with sink: {} it cannot: {}{}{}", verb,
+      NameIn(kSinkKinds, config.sink), why, instead.empty() ? "" : ". ",
+      instead));
 }
 
 absl::Status CheckSinkOptions(const Config& config) {
@@ -67,7 +69,18 @@ RecordReader MakeRecordReader(const Config& config) {
 absl::StatusOr<SinkFindings> CheckSink(
     const Config& config, const std::vector<Route>& routes,
     const std::optional<TransactionalIds>& transactional_ids) {
-  return BrokerOf(config)->Check(routes, transactional_ids);
+  auto found = BrokerOf(config)->Check(routes, transactional_ids);
+  if (!found.ok() || !found->answers || config.sink == SinkKind::kKafka) {
+    return found;
+  }
+  found->findings.push_back(
+      {Severity::kNote, FindingId("publish_rights_not_tested"),
+       SinkAddress(config),
+       fmt::format("whether the user may write is not tested: {} tells it only "
+                   "when something is written",
+                   WordsOf(config.sink).name),
+       ""});
+  return found;
 }
 
 absl::StatusOr<std::string> FindClusterId(const Config& config) {

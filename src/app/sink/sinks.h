@@ -32,8 +32,9 @@ std::string SinkAddress(const Config& config);
 absl::Status RequireSink(const Config& config);
 
 // For verbs that read back what was sent. kInvalidArgument: these brokers do
-// not give it back; says what to use in place of the verb.
-absl::Status RequireReadableSink(const Config& config, std::string_view verb);
+// not give it back. `instead`: what to do in place of the verb; may be empty.
+absl::Status RequireReadableSink(const Config& config, std::string_view verb,
+                                 std::string_view instead = "");
 
 // The error of a SinkFactory, if the configuration of the sink is wrong.
 absl::Status CheckSinkOptions(const Config& config);

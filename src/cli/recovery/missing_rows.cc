@@ -4,7 +4,6 @@
 #include <set>
 #include <utility>
 
-#include "app/sink/sinks.h"
 #include "app/sink/topic_reader_options.h"
 #include "base/status_macros.h"
 #include "cli/shared/complete_conninfo.h"
@@ -19,9 +18,6 @@ absl::StatusOr<MissingRows> ReadKafka(const Config& config,
                                       MissingRows::Expired expired,
                                       const std::string& work_directory,
                                       ProgressLine& progress, ExitCode& end) {
-  end = kExitUsage;
-  WALPOST_RETURN_IF_ERROR(RequireReadableSink(config, "this"));
-  end = kExitPostgres;
   PublishedEventIndex::Options options;
   options.conninfo = CompleteConninfo(config.postgres.server);
   options.outbox = outbox;

@@ -210,6 +210,14 @@ absl::StatusOr<std::unique_ptr<MissingRows>> FindMissing(
     const std::vector<std::string>& tables, ProgressLine& progress,
     ExitCode& end) {
   if (!arguments.missing) return nullptr;
+  const absl::Status readable = RequireReadableSink(
+      config, "replay --missing",
+      "walpost replay -c FILE --from-table --since TIME sends all rows of that "
+      "time again");
+  if (!readable.ok()) {
+    end = kExitUsage;
+    return readable;
+  }
   OutboxOptions outbox = config.outbox;
   std::erase_if(outbox.tables, [&tables](const TableOptions& table) {
     return std::ranges::find(tables, table.name) == tables.end();
