@@ -25,7 +25,8 @@ std::optional<InFlight::Taken> InFlight::Take(Sequence sequence) {
   const auto found = records_.find(sequence);
   if (found == records_.end()) return std::nullopt;
   Taken taken = {std::move(found->second.stream),
-                 std::move(found->second.subject), found->second.lane};
+                 std::move(found->second.subject), found->second.lane,
+                 found->second.sent_after};
   records_.erase(found);
   return taken;
 }

@@ -34,6 +34,8 @@ class InFlight {
     std::string stream;
     std::string subject;
     KeyOrder::Lane lane;
+    // Sequence that the stream had acknowledged when the record was sent.
+    uint64_t sent_after = 0;
   };
 
   // The message, if it may be sent now.
@@ -49,6 +51,10 @@ class InFlight {
                                                        MonotonicTime now);
   const std::string* StreamOf(Sequence sequence) const;
 
+  // The record of the sequence was sent when the stream had acknowledged this.
+  void NoteSentAfter(Sequence sequence, uint64_t acknowledged_up_to) {
+    records_.at(sequence).sent_after = acknowledged_up_to;
+  }
   // The record of the sequence was acknowledged: call it before Take.
   void OnAnswer(Sequence sequence, MonotonicTime now);
   // A record that was sent `limit` ago and has had no answer, although a later
@@ -72,6 +78,7 @@ class InFlight {
     std::string subject;
     KeyOrder::Lane lane;
     std::optional<NatsMessage> message;  // until it is sent
+    uint64_t sent_after = 0;
     MonotonicTime sent_at{};
   };
 

@@ -71,6 +71,17 @@ void KnownStreams::ObserveEnd(std::string_view name, uint64_t last,
                   name, last, acknowledged));
 }
 
+void KnownStreams::ObserveStored(std::string_view name, uint64_t sequence,
+                                 uint64_t acknowledged) {
+  if (sequence > acknowledged || !Knows(name)) return;
+  NoteReplaced(fmt::format(
+      "stream {} has stored a message at sequence {}, after it had "
+      "acknowledged "
+      "sequence {}: it was restored from a backup, or its servers have lost "
+      "data",
+      name, sequence, acknowledged));
+}
+
 void KnownStreams::ObserveMissing(std::string_view name,
                                   std::string_view other) {
   if (!Knows(name)) return;
@@ -116,7 +127,7 @@ void KnownStreams::NoteReplaced(std::string text) {
   if (!replaced_.empty()) return;
   replaced_ = fmt::format(
       "{}, and events that were published are not in NATS any more; {}", text,
-      kRecover);
+      kSendAgain);
 }
 
 void KnownStreams::Spell() {

@@ -43,6 +43,10 @@ class KnownStreams {
   // It ended at `last` when `acknowledged` was acknowledged already.
   void ObserveEnd(std::string_view name, uint64_t last, uint64_t acknowledged,
                   MonotonicTime now);
+  // It stored a record at this sequence that was sent when `acknowledged` was
+  // acknowledged already.
+  void ObserveStored(std::string_view name, uint64_t sequence,
+                     uint64_t acknowledged);
   // A known stream does not exist, and another has its subjects.
   void ObserveMissing(std::string_view name, std::string_view other);
 

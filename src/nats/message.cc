@@ -70,7 +70,8 @@ size_t NatsMessage::HeaderBytes() const {
   return bytes;
 }
 
-NatsMessage MessageOf(const Record& record, std::string_view stream) {
+NatsMessage MessageOf(const Record& record, std::string_view stream,
+                      std::string_view relay) {
   NatsMessage message;
   message.subject = record.topic;
   if (record.value) message.payload = *record.value;
@@ -80,8 +81,9 @@ NatsMessage MessageOf(const Record& record, std::string_view stream) {
     const PositionText position(record.position->timeline,
                                 record.position->position);
     const std::string id = record.id ? HeaderValue(*record.id) : "";
-    headers.emplace_back("Nats-Msg-Id",
-                         fmt::format("{}@{}", id, position.view()));
+    headers.emplace_back(
+        "Nats-Msg-Id",
+        fmt::format("{}@{}/{}/{}", id, position.view(), relay, record.topic));
   }
   headers.emplace_back("Nats-Expected-Stream", stream);
   if (record.key) {

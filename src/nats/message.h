@@ -47,8 +47,10 @@ struct NatsMessage {
   size_t HeaderBytes() const;
 };
 
-// Copies the record. `stream` takes its subject.
-NatsMessage MessageOf(const Record& record, std::string_view stream);
+// Copies the record. `stream` takes its subject. `relay`: relays of one
+// database may write to one stream, each with its own name.
+NatsMessage MessageOf(const Record& record, std::string_view stream,
+                      std::string_view relay);
 
 std::string HeaderName(std::string_view name);
 std::string HeaderValue(std::string_view value);

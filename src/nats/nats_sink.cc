@@ -128,11 +128,11 @@ absl::Status NatsSink::Produce(const Record& record, Sequence sequence) {
   SendQuestions();
   if (!found.ok()) return found.status();
   const StreamInfo& stream = **found;
-  NatsMessage message = MessageOf(record, stream.name);
+  NatsMessage message = MessageOf(record, stream.name, options_.client_id);
   WALPOST_RETURN_IF_ERROR(CheckSize(message, stream));
   std::optional<NatsMessage> sending = in_flight_.Add(
       record, stream.name, sequence, std::move(message), Clock::now());
-  if (sending) client_->Publish(*std::move(sending), sequence);
+  if (sending) Send(*std::move(sending), sequence, stream.name);
   return absl::OkStatus();
 }
 
@@ -206,10 +206,18 @@ void NatsSink::FailRecord(Sequence sequence, const absl::Status& error) {
   SendNext(taken->lane);
 }
 
+void NatsSink::Send(NatsMessage message, Sequence sequence,
+                    const std::string& stream) {
+  in_flight_.NoteSentAfter(sequence, known_->AcknowledgedUpTo(stream));
+  client_->Publish(std::move(message), sequence);
+}
+
 void NatsSink::SendNext(KeyOrder::Lane lane) {
   if (!failed_.ok()) return;
   auto next = in_flight_.Next(lane, Clock::now());
-  if (next) client_->Publish(std::move(next->second), next->first);
+  if (!next) return;
+  const std::string stream = *in_flight_.StreamOf(next->first);
+  Send(std::move(next->second), next->first, stream);
 }
 
 void NatsSink::Fail(const absl::Status& error) {

@@ -98,6 +98,7 @@ class NatsSink final : public Sink {
                          const StreamInfo& stream) const;
   // The next record of a key, if there is one and it may be sent.
   void SendNext(KeyOrder::Lane lane);
+  void Send(NatsMessage message, Sequence sequence, const std::string& stream);
   // The record was not delivered: no further one is sent, unless the sink goes
   // on after it.
   void FailRecord(Sequence sequence, const absl::Status& error);

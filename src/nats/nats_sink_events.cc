@@ -100,6 +100,10 @@ void NatsSink::OnStored(Sequence sequence, const PublishAnswer& answer,
                         WallTime now) {
   in_flight_.OnAnswer(sequence, Clock::now());
   const std::optional<InFlight::Taken> taken = in_flight_.Take(sequence);
+  if (!answer.is_duplicate) {
+    known_->ObserveStored(taken->stream, answer.stream_sequence,
+                          taken->sent_after);
+  }
   finder_.OnAcknowledged(taken->stream, answer.stream_sequence);
   const auto counted = acknowledged_.find(taken->subject);
   if (counted != acknowledged_.end()) {

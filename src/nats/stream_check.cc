@@ -85,8 +85,19 @@ class StreamCheck {
   }
 
   void CheckLimits() {
+    if (stream_.retention == "interest" || stream_.retention == "workqueue") {
+      Add(Severity::kWarning, FindingId("stream_drops_unwanted"),
+          fmt::format("has retention: {}, so that a message is gone once no "
+                      "consumer waits for it: without a consumer, at once",
+                      stream_.retention));
+    }
     const bool has_limit = stream_.max_messages > 0 || stream_.max_bytes > 0;
-    if (!has_limit || !stream_.discards_new) return;
+    if (!has_limit) return;
+    if (!stream_.discards_new) {
+      return Add(Severity::kNote, FindingId("stream_drops_oldest"),
+                 "drops its oldest messages when it is full (discard: old), "
+                 "consumed or not");
+    }
     Add(Severity::kNote, FindingId("stream_may_become_full"),
         "rejects new messages when it is full (discard: new): walpost then "
         "waits, and WAL is kept, until there is room");

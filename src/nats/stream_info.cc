@@ -62,6 +62,7 @@ StreamInfo ParseStreamInfo(std::string_view json) {
     info.replicas =
         std::max(1, static_cast<int>(config.Number("num_replicas")));
   }
+  info.retention = config.Text("retention");
   info.discards_new = config.Text("discard") == "new";
   info.is_sealed = config.Flag("sealed");
   info.acknowledges = !config.Flag("no_ack");

@@ -27,6 +27,7 @@ struct StreamInfo {
   bool is_clustered = false;
   int replicas = 1;
   bool discards_new = false;
+  std::string retention;  // limits, interest or workqueue
   bool is_sealed = false;
   bool acknowledges = true;        // not `no_ack`
   int64_t max_message_bytes = -1;  // of headers and payload; -1: no limit

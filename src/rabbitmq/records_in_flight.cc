@@ -1,5 +1,7 @@
 #include "rabbitmq/records_in_flight.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/reason_code.h"
 #include "base/status_macros.h"
@@ -23,9 +25,9 @@ size_t RecordsInFlight::TopicIndex(std::string_view topic) {
 }
 
 const Message* RecordsInFlight::NextToSend(MonotonicTime now) {
-  while (!to_retry_.empty() && to_retry_.front().first <= now) {
-    to_send_.push_back(to_retry_.front().second);
-    to_retry_.pop_front();
+  while (!to_retry_.empty() && to_retry_.begin()->first <= now) {
+    to_send_.push_back(to_retry_.begin()->second);
+    to_retry_.erase(to_retry_.begin());
   }
   if (to_send_.empty()) return nullptr;
   const Sequence sequence = to_send_.front();
@@ -51,10 +53,14 @@ absl::StatusOr<RecordsInFlight::Reports> RecordsInFlight::OnAck(
       case Outcome::kUnroutable:
         OnUnroutable(settled, reports);
         break;
-      case Outcome::kRejected:
-        ++records_.at(settled.sequence).rejections;
-        to_retry_.emplace_back(now + kRetryPause, settled.sequence);
+      case Outcome::kRejected: {
+        // Other queues of the exchange store the message each time.
+        const int rejections = ++records_.at(settled.sequence).rejections;
+        to_retry_.emplace(
+            now + kRetryPause * (1 << std::min(rejections - 1, 5)),
+            settled.sequence);
         break;
+      }
     }
   }
   return reports;
@@ -137,7 +143,7 @@ std::optional<RecordsInFlight::Slow> RecordsInFlight::Slowest() const {
 std::optional<RecordsInFlight::Rejected> RecordsInFlight::FirstRejected()
     const {
   if (to_retry_.empty()) return std::nullopt;
-  const Entry& entry = records_.at(to_retry_.front().second);
+  const Entry& entry = records_.at(to_retry_.begin()->second);
   return Rejected{entry.message.routing_key, entry.rejections};
 }
 

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -100,7 +101,7 @@ class RecordsInFlight {
   Confirms confirms_;
   std::deque<Sequence> to_send_;
   // Those that the server did not store, and when they are sent again.
-  std::deque<std::pair<MonotonicTime, Sequence>> to_retry_;
+  std::set<std::pair<MonotonicTime, Sequence>> to_retry_;
   size_t bytes_ = 0;
   absl::flat_hash_map<std::string, size_t> topic_indexes_;
   std::vector<std::pair<std::string, uint64_t>> topics_;

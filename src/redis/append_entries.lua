@@ -12,7 +12,7 @@
 --          entry; records, counted from 0, whose id was not free; repeated}
 --
 -- An id that is refused, because the stream has passed it, was written before
--- if its entry is there and has the same event id. If it is not there, nobody
+-- if its entry is there and has the same fields. If it is not there, nobody
 -- knows: the record is appended at the end, and so are those behind it that the
 -- stream has passed, so that they are repeated in their order.
 --
@@ -30,11 +30,10 @@ local function is_less(a, b)
   return a_time < b_time
 end
 
--- An event is known by its id, which is the first field; without one, by all.
+-- By all fields: two relays may write to the stream, each with its own events.
 local function is_same(fields, first, last)
-  local compared = last - first + 1
-  if ARGV[first] == 'id' then compared = 2 end
-  for i = 1, compared do
+  if #fields ~= last - first + 1 then return false end
+  for i = 1, #fields do
     if fields[i] ~= ARGV[first + i - 1] then return false end
   end
   return true

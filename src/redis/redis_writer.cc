@@ -110,6 +110,12 @@ asio::awaitable<void> RedisWriter::Run() {
       status = co_await Compare();
       continue;
     }
+    // Under load, too: somebody may weaken the server.
+    if (depends_on_config() && probed_at_ + kProbeInterval <= now) {
+      probed_at_ = now;
+      status = co_await Probe();
+      continue;
+    }
     const std::vector<EntryQueues::Batch> round = queues_.NextRound(now);
     if (!round.empty()) {
       status = co_await SendRound(round);
@@ -145,6 +151,7 @@ asio::awaitable<absl::Status> RedisWriter::Connect() {
       for (const Finding& finding : findings) {
         LogWarn("{} {}; {}", finding.subject, finding.text, finding.remedy);
       }
+      probed_at_ = Clock::now();
       is_ready_ = true;
       trouble_.clear();
       reports_->OnCapacity();
@@ -293,10 +300,7 @@ asio::awaitable<absl::Status> RedisWriter::AwaitDurability(Replies waits) {
 
 // Nothing was to be sent for a while: does it still answer, and sync?
 asio::awaitable<absl::Status> RedisWriter::Probe() {
-  const bool depends_on_config =
-      options_.durability == RedisDurability::kFsync &&
-      !session_.facts().has_wait_aof();
-  if (!depends_on_config) {
+  if (!depends_on_config()) {
     const std::string ping = Command({"PING"});
     const absl::StatusOr<Replies> answer =
         co_await session_.connection().Ask(ping, 1, AnswerLimit());

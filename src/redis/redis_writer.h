@@ -80,6 +80,11 @@ class RedisWriter : public std::enable_shared_from_this<RedisWriter> {
   // Reports what is left, and that it is closed.
   void Finish();
   MonotonicTime AnswerLimit() const;
+  // True if what counts as durable is a setting of the server.
+  bool depends_on_config() const {
+    return options_.durability == RedisDurability::kFsync &&
+           !session_.facts().has_wait_aof();
+  }
   bool is_over() const { return is_finished_ || failure_.has_value(); }
 
   const RedisOptions options_;
@@ -97,6 +102,7 @@ class RedisWriter : public std::enable_shared_from_this<RedisWriter> {
   std::string trouble_;
   std::string missing_stream_;
   std::string expected_cluster_;
+  MonotonicTime probed_at_{};
   bool is_ready_ = false;
   bool is_comparing_ = false;
   bool is_sleeping_ = false;

@@ -3,16 +3,11 @@
 #include <algorithm>
 
 #include "absl/strings/str_replace.h"
+#include "delivery/gap.h"
 #include "fmt/format.h"
 
 namespace walpost {
 namespace {
-
-// kRecover (delivery/gap.h), for brokers that are not read back.
-constexpr char kSendAgain[] =
-    "stop walpost, and run walpost recover -c FILE --since TIME to publish the "
-    "rows of the table since then again (or walpost recover -c FILE --accept "
-    "to continue without them)";
 
 std::string Escaped(const std::string& name) {
   return absl::StrReplaceAll(name, {{"%", "%25"}, {",", "%2C"}});

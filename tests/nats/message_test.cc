@@ -24,7 +24,8 @@ Record RecordOf(Value key, Value value) {
 }
 
 TEST(MessageTest, PartsOfTheRecordAreHeaders) {
-  const NatsMessage message = MessageOf(RecordOf("k", "v"), "ORDERS");
+  const NatsMessage message =
+      MessageOf(RecordOf("k", "v"), "ORDERS", "walpost-shop");
   EXPECT_EQ(message.subject, "outbox.order");
   EXPECT_EQ(message.payload, "v");
   EXPECT_THAT(message.headers,
@@ -34,9 +35,10 @@ TEST(MessageTest, PartsOfTheRecordAreHeaders) {
 }
 
 TEST(MessageTest, ATombstoneIsNotAnEmptyPayload) {
-  EXPECT_THAT(MessageOf(RecordOf("k", std::nullopt), "S").headers,
-              Contains(Pair(kNatsTombstoneHeader, "true")));
-  EXPECT_THAT(MessageOf(RecordOf("k", ""), "S").headers,
+  EXPECT_THAT(
+      MessageOf(RecordOf("k", std::nullopt), "S", "walpost-shop").headers,
+      Contains(Pair(kNatsTombstoneHeader, "true")));
+  EXPECT_THAT(MessageOf(RecordOf("k", ""), "S", "walpost-shop").headers,
               Not(Contains(Pair(kNatsTombstoneHeader, "true"))));
 }
 
@@ -44,16 +46,17 @@ TEST(MessageTest, TheEventIsNamedByItsIdAndPosition) {
   Record record = RecordOf("k", "v");
   record.id = "id-1";
   record.position = TimelinePosition{1, {Lsn(0x154F6A8), 2}};
-  EXPECT_THAT(
-      MessageOf(record, "S").headers,
-      Contains(Pair("Nats-Msg-Id",
-                    "id-1@00000001-000000000154F6A8-0000000000000002")));
+  EXPECT_THAT(MessageOf(record, "S", "walpost-shop").headers,
+              Contains(Pair("Nats-Msg-Id",
+                            "id-1@00000001-000000000154F6A8-0000000000000002/"
+                            "walpost-shop/outbox.order")));
 }
 
 TEST(MessageTest, AnIdWithoutAPositionNamesNothing) {
   Record record = RecordOf("k", "v");
   record.id = "id-1";
-  for (const auto& [name, value] : MessageOf(record, "S").headers) {
+  for (const auto& [name, value] :
+       MessageOf(record, "S", "walpost-shop").headers) {
     EXPECT_NE(name, "Nats-Msg-Id");
   }
 }

@@ -90,6 +90,14 @@ TEST_F(AppendEntriesTest, P1AnotherEventOfThePlaceIsNotTakenForIt) {
   EXPECT_EQ(Stream(), "5-1:other 5-2:a");
 }
 
+// Two relays of a database, one for each of two tables, whose ids are numbers.
+TEST_F(AppendEntriesTest, P1AnotherEventOfThatIdIsNotTakenForIt) {
+  Append({{"5-1", "7"}});
+  server_.Ask({"XADD", "s", "6-1", "id", "8", "payload", "another"});
+  EXPECT_EQ(Append({{"5-1", "7"}, {"6-1", "8"}}), " 2 6-2 1 6-1");
+  EXPECT_EQ(server_.Ask({"XRANGE", "s", "6-2", "+"}), "6-2 id 8 payload p");
+}
+
 // P3: the entries were trimmed, so the run is repeated, and not its middle
 // alone behind its end.
 TEST_F(AppendEntriesTest, P3ARepeatedRunIsRepeatedToItsEnd) {
