@@ -218,7 +218,7 @@ void CheckStores(const Config& config, Report& report) {
 }
 
 int CheckServers(Config& config, Report& report) {
-  // Of Kafka, a server may know more about a property.
+  // The brokers may know more about a property of Kafka.
   const absl::Status valid = CheckValues(config);
   if (config.sink != SinkKind::kKafka && absl::IsInvalidArgument(valid)) {
     return report.Reject(valid);

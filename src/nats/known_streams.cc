@@ -77,8 +77,8 @@ void KnownStreams::ObserveStored(std::string_view name, uint64_t sequence,
   NoteReplaced(fmt::format(
       "stream {} has stored a message at sequence {}, after it had "
       "acknowledged "
-      "sequence {}: it was restored from a backup, or its servers have lost "
-      "data",
+      "sequence {}: it was deleted and created again, or restored from a "
+      "backup, or its servers have lost data",
       name, sequence, acknowledged));
 }
 

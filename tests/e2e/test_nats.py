@@ -55,7 +55,8 @@ def test_p1_every_part_of_a_record_arrives(relay_of, nats, outbox, stream,
     assert named["traceId"] == b"a-1"
     assert named["two%20lines"] == b"one\ntwo"
     assert named["%4Eats-Rollup"] == b"all"
-    assert named["Nats-Msg-Id"].decode() == f"{event}@{first.position}"
+    assert named["Nats-Msg-Id"].decode() == (
+        f"{event}@{first.position}/walpost-{relay.slot}/{first.topic}")
     assert named["Nats-Expected-Stream"].decode() == stream
     assert first.timestamp > 1_600_000_000_000
     tombstone = next(record for record in records if record.id == gone)
