@@ -37,8 +37,8 @@ std::string OfRefusedAccess(const ServerError& error,
     return fmt::format(
         "give the user the right, without taking others (rabbitmqctl "
         "list_permissions -p '{0}' shows them): rabbitmqctl set_permissions -p "
-        "'{0}' '{1}' '.*' '.*' '.*' (configure, write, read; without "
-        "rabbitmq.create only the second is needed)",
+        "'{0}' '{1}' '.*' '.*' '.*'; these are configure, write and read: "
+        "without rabbitmq.create the second is enough",
         login.vhost, login.user);
   }
   return "check rabbitmq.user and rabbitmq.password";

@@ -166,7 +166,7 @@ def test_p9_a_flush_is_named_until_an_operator_goes_on(
     assert "has come to no entry" in text, text
     relay.kill()
     relay.start()
-    relay.wait_unready("has come to no entry")
+    relay.wait_unready(r"\[kafka_replaced\] .*has come to no entry")
     assert RedisReader(own_redis.port).streams(topics) == []
     # The operator has the rows of the table sent again, and goes on.
     relay.stop()
