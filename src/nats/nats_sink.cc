@@ -28,7 +28,6 @@ namespace {
 
 // A connection that takes longer to close hangs in a look-up or in a write.
 constexpr std::chrono::seconds kEndLimit{6};
-constexpr uint64_t kOne = 1;
 
 absl::StatusOr<Sha256Digest> DigestOf(const NatsOptions& options) {
   return DigestCredentials({&options.user, &options.password, &options.token},
