@@ -8,6 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,6 +42,38 @@ class NamedCounts {
   std::vector<std::pair<std::string, uint64_t>> named_;
   uint64_t others_ = 0;
   bool has_others_ = false;
+};
+
+// NamedCounter: counts as they come, in the same names. Its memory is bounded,
+// however many names there are.
+class NamedCounter {
+ public:
+  // The place of a name, for Add.
+  size_t PlaceOf(std::string_view name) {
+    const auto found = places_.find(name);
+    if (found != places_.end()) return found->second;
+    if (named_.size() == NamedCounts::kMaxNames) return kOthersPlace;
+    named_.emplace_back(name, 0);
+    places_.emplace(name, named_.size() - 1);
+    return named_.size() - 1;
+  }
+  void Add(size_t place, uint64_t count) {
+    (place == kOthersPlace ? others_ : named_[place].second) += count;
+  }
+
+  NamedCounts counts() const {
+    NamedCounts counts;
+    for (const auto& [name, count] : named_) counts.Add(name, count);
+    if (others_ > 0) counts.Add(NamedCounts::kOthers, others_);
+    return counts;
+  }
+
+ private:
+  static constexpr size_t kOthersPlace = NamedCounts::kMaxNames;
+
+  std::vector<std::pair<std::string, uint64_t>> named_;
+  std::map<std::string, size_t, std::less<>> places_;
+  uint64_t others_ = 0;
 };
 
 }  // namespace walpost

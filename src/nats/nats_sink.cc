@@ -161,15 +161,6 @@ SinkHealth NatsSink::Health() {
   return health;
 }
 
-NamedCounts NatsSink::AcknowledgedByTopic() const {
-  NamedCounts counts;
-  for (const auto& [subject, count] : acknowledged_) counts.Add(subject, count);
-  if (acknowledged_elsewhere_ > 0) {
-    counts.Add(NamedCounts::kOthers, acknowledged_elsewhere_);
-  }
-  return counts;
-}
-
 void NatsSink::SendQuestions() {
   if (!is_connected_ || !failed_.ok()) return;
   const std::string api = JetStreamApi(options_.domain);

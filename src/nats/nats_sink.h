@@ -51,7 +51,9 @@ class NatsSink final : public Sink {
   void Close(MonotonicTime deadline, std::function<void()> closed) override;
 
   SinkHealth Health() override;
-  NamedCounts AcknowledgedByTopic() const override;
+  NamedCounts AcknowledgedByTopic() const override {
+    return acknowledged_.counts();
+  }
   SinkCapabilities capabilities() const override {
     return {.max_record_bytes = max_payload_bytes_};
   }
@@ -125,8 +127,7 @@ class NatsSink final : public Sink {
   MonotonicTime heard_at_{};
   ConnectionTrouble trouble_;
   std::string expected_cluster_;
-  std::map<std::string, uint64_t, std::less<>> acknowledged_;
-  uint64_t acknowledged_elsewhere_ = 0;
+  NamedCounter acknowledged_;  // by subject
   absl::Status failed_;
   bool has_reported_failure_ = false;
   bool closed_ = false;

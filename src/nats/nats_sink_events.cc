@@ -105,14 +105,7 @@ void NatsSink::OnStored(Sequence sequence, const PublishAnswer& answer,
                           taken->sent_after);
   }
   finder_.OnAcknowledged(taken->stream, answer.stream_sequence);
-  const auto counted = acknowledged_.find(taken->subject);
-  if (counted != acknowledged_.end()) {
-    ++counted->second;
-  } else if (acknowledged_.size() < NamedCounts::kMaxNames) {
-    acknowledged_.emplace(taken->subject, 1);
-  } else {
-    ++acknowledged_elsewhere_;
-  }
+  acknowledged_.Add(acknowledged_.PlaceOf(taken->subject), 1);
   reports_.OnAcknowledged(sequence, now);
   SendNext(taken->lane);
 }

@@ -238,7 +238,7 @@ void Publisher::WaitForTick() {
 void Publisher::Tick() {
   // A channel that was opened while the leader of a queue was down goes on
   // asking the node that is down (RabbitMQ 3.10).
-  const auto rejected = records_.FirstRejected();
+  const auto rejected = records_.MostRejected();
   if (rejected && rejected->times >= kMaxRejections) {
     return Fail(absl::UnavailableError(NotStored(rejected->routing_key)));
   }
@@ -314,7 +314,7 @@ std::string Publisher::Trouble() const {
         "vm_memory_high_watermark or lower disk_free_limit",
         connection->address().ToString(), *blocked_);
   }
-  if (const auto rejected = records_.FirstRejected()) {
+  if (const auto rejected = records_.MostRejected()) {
     return NotStored(rejected->routing_key);
   }
   const auto slowest = records_.Slowest();

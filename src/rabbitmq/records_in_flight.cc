@@ -12,16 +12,9 @@ namespace walpost::rabbitmq {
 void RecordsInFlight::Add(Sequence sequence, std::string_view topic,
                           KeyOrder::Lane lane, Message message) {
   bytes_ += message.frames.size();
-  const size_t index = TopicIndex(topic);
-  records_.emplace(sequence, Entry{std::move(message), lane, index});
+  records_.emplace(
+      sequence, Entry{std::move(message), lane, acknowledged_.PlaceOf(topic)});
   if (order_.Add(lane, sequence)) to_send_.push_back(sequence);
-}
-
-size_t RecordsInFlight::TopicIndex(std::string_view topic) {
-  const auto [found, is_new] =
-      topic_indexes_.try_emplace(std::string(topic), topics_.size());
-  if (is_new) topics_.emplace_back(topic, 0);
-  return found->second;
 }
 
 const Message* RecordsInFlight::NextToSend(MonotonicTime now) {
@@ -85,7 +78,7 @@ RecordsInFlight::Entry RecordsInFlight::Take(Sequence sequence) {
 
 void RecordsInFlight::OnStored(Sequence sequence, Reports& reports) {
   const Entry entry = Take(sequence);
-  ++topics_[entry.topic].second;
+  acknowledged_.Add(entry.topic, 1);
   reports.push_back({sequence, absl::OkStatus()});
   if (const auto next = order_.Next(entry.lane)) to_send_.push_back(*next);
 }
@@ -140,17 +133,14 @@ std::optional<RecordsInFlight::Slow> RecordsInFlight::Slowest() const {
   return Slow{records_.at(oldest->sequence).message.routing_key, oldest->since};
 }
 
-std::optional<RecordsInFlight::Rejected> RecordsInFlight::FirstRejected()
-    const {
-  if (to_retry_.empty()) return std::nullopt;
-  const Entry& entry = records_.at(to_retry_.begin()->second);
-  return Rejected{entry.message.routing_key, entry.rejections};
-}
-
-NamedCounts RecordsInFlight::AcknowledgedByTopic() const {
-  NamedCounts counts;
-  for (const auto& [topic, count] : topics_) counts.Add(topic, count);
-  return counts;
+std::optional<RecordsInFlight::Rejected> RecordsInFlight::MostRejected() const {
+  const Entry* most = nullptr;
+  for (const auto& [time, sequence] : to_retry_) {
+    const Entry& entry = records_.at(sequence);
+    if (most == nullptr || entry.rejections > most->rejections) most = &entry;
+  }
+  if (most == nullptr) return std::nullopt;
+  return Rejected{most->message.routing_key, most->rejections};
 }
 
 }  // namespace walpost::rabbitmq

@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "base/time.h"
 #include "delivery/acknowledgement_window.h"
@@ -74,10 +73,11 @@ class RecordsInFlight {
     std::string routing_key;
     int times = 0;
   };
-  // A message that the server did not store and that waits to be sent again.
-  std::optional<Rejected> FirstRejected() const;
+  // Of the messages that the server did not store and that wait to be sent
+  // again, the one that it rejected most often.
+  std::optional<Rejected> MostRejected() const;
 
-  NamedCounts AcknowledgedByTopic() const;
+  NamedCounts AcknowledgedByTopic() const { return acknowledged_.counts(); }
 
  private:
   static constexpr std::chrono::milliseconds kRetryPause{1000};
@@ -85,7 +85,7 @@ class RecordsInFlight {
   struct Entry {
     Message message;
     KeyOrder::Lane lane;
-    size_t topic = 0;  // index into topics_
+    size_t topic = 0;  // its place in acknowledged_
     int rejections = 0;
   };
 
@@ -94,7 +94,6 @@ class RecordsInFlight {
   // The records of the lane that are not sent, in order.
   void FailBehind(KeyOrder::Lane lane, Reports& reports);
   Entry Take(Sequence sequence);
-  size_t TopicIndex(std::string_view topic);
 
   absl::btree_map<Sequence, Entry> records_;
   KeyOrder order_;
@@ -103,8 +102,7 @@ class RecordsInFlight {
   // Those that the server did not store, and when they are sent again.
   std::set<std::pair<MonotonicTime, Sequence>> to_retry_;
   size_t bytes_ = 0;
-  absl::flat_hash_map<std::string, size_t> topic_indexes_;
-  std::vector<std::pair<std::string, uint64_t>> topics_;
+  NamedCounter acknowledged_;  // by topic
 };
 
 }  // namespace walpost::rabbitmq

@@ -60,9 +60,12 @@ local function append(first, last)
 end
 
 -- WAIT and WAITAOF wait for the last write of this connection, and an entry that
--- is found was written by another one. So this is a write, which changes nothing
--- and comes behind that entry.
+-- is found was written by another one. So the first of them is a write, too, which
+-- changes nothing, and comes behind all entries that were there before.
+local is_touched = false
 local function touch()
+  if is_touched then return top end
+  is_touched = true
   local set = redis.pcall('XSETID', stream, top)
   return set.err and set or top
 end

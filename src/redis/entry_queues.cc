@@ -124,15 +124,8 @@ std::vector<EntryQueues::Written> EntryQueues::TakeWritten() {
 }
 
 void EntryQueues::CountAcknowledged(const Written& written) {
-  const auto found = std::ranges::find(
-      counts_, written.queue->stream, &std::pair<std::string, uint64_t>::first);
-  if (found != counts_.end()) {
-    found->second += written.sequences.size();
-  } else if (counts_.size() < NamedCounts::kMaxNames) {
-    counts_.emplace_back(written.queue->stream, written.sequences.size());
-  } else {
-    other_count_ += written.sequences.size();
-  }
+  acknowledged_.Add(acknowledged_.PlaceOf(written.queue->stream),
+                    written.sequences.size());
 }
 
 std::vector<Sequence> EntryQueues::TakeAll() {
@@ -156,13 +149,6 @@ MonotonicTime EntryQueues::NextAttempt(MonotonicTime otherwise) const {
   MonotonicTime next = otherwise;
   for (const Queue* queue : active_) next = std::min(next, queue->not_before);
   return next;
-}
-
-NamedCounts EntryQueues::Acknowledged() const {
-  NamedCounts counts;
-  for (const auto& [stream, count] : counts_) counts.Add(stream, count);
-  if (other_count_ > 0) counts.Add(NamedCounts::kOthers, other_count_);
-  return counts;
 }
 
 }  // namespace walpost

@@ -97,7 +97,7 @@ class EntryQueues {
   bool empty() const { return entries_ == 0 && written_.empty(); }
   // When the next stream that is paused may be tried again.
   MonotonicTime NextAttempt(MonotonicTime otherwise) const;
-  NamedCounts Acknowledged() const;
+  NamedCounts Acknowledged() const { return acknowledged_.counts(); }
 
  private:
   Queue& QueueOf(std::string_view stream);
@@ -110,9 +110,7 @@ class EntryQueues {
   std::vector<Written> written_;
   size_t entries_ = 0;
   size_t bytes_ = 0;
-  // By stream, in the order of their first acknowledgement.
-  std::vector<std::pair<std::string, uint64_t>> counts_;
-  uint64_t other_count_ = 0;
+  NamedCounter acknowledged_;  // by stream
 };
 
 }  // namespace walpost

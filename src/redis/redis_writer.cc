@@ -110,8 +110,8 @@ asio::awaitable<void> RedisWriter::Run() {
       status = co_await Compare();
       continue;
     }
-    // Under load, too: somebody may weaken the server.
-    if (depends_on_config() && probed_at_ + kProbeInterval <= now) {
+    if (is_closing_ && queues_.empty()) break;
+    if (probe_at() <= now) {
       probed_at_ = now;
       status = co_await Probe();
       continue;
@@ -121,13 +121,7 @@ asio::awaitable<void> RedisWriter::Run() {
       status = co_await SendRound(round);
       continue;
     }
-    if (is_closing_ && queues_.empty()) break;
-    if (session_.heard_at() + kProbeInterval <= now) {
-      status = co_await Probe();
-      continue;
-    }
-    const MonotonicTime probe_at = session_.heard_at() + kProbeInterval;
-    co_await Sleep(queues_.NextAttempt(probe_at));
+    co_await Sleep(queues_.NextAttempt(probe_at()));
   }
   has_ended_ = true;
   if (is_finished_) co_return;
@@ -298,7 +292,14 @@ asio::awaitable<absl::Status> RedisWriter::AwaitDurability(Replies waits) {
   co_return absl::OkStatus();
 }
 
-// Nothing was to be sent for a while: does it still answer, and sync?
+// What counts as durable may be weakened under load, too. Otherwise an answer
+// to a round is as good.
+MonotonicTime RedisWriter::probe_at() const {
+  return (depends_on_config() ? probed_at_ : session_.heard_at()) +
+         kProbeInterval;
+}
+
+// Does it still answer, and sync?
 asio::awaitable<absl::Status> RedisWriter::Probe() {
   if (!depends_on_config()) {
     const std::string ping = Command({"PING"});

@@ -85,6 +85,7 @@ class RedisWriter : public std::enable_shared_from_this<RedisWriter> {
     return options_.durability == RedisDurability::kFsync &&
            !session_.facts().has_wait_aof();
   }
+  MonotonicTime probe_at() const;
   bool is_over() const { return is_finished_ || failure_.has_value(); }
 
   const RedisOptions options_;
@@ -102,7 +103,7 @@ class RedisWriter : public std::enable_shared_from_this<RedisWriter> {
   std::string trouble_;
   std::string missing_stream_;
   std::string expected_cluster_;
-  MonotonicTime probed_at_{};
+  MonotonicTime probed_at_{};  // since the connection was made
   bool is_ready_ = false;
   bool is_comparing_ = false;
   bool is_sleeping_ = false;

@@ -46,5 +46,19 @@ TEST(NamedCountsTest, ATopicWithTheNameOfTheOthersIsOneOfThem) {
   EXPECT_EQ(All(counts).at("other"), 7u);
 }
 
+TEST(NamedCounterTest, CountsInTheNamesThatComeFirst) {
+  NamedCounter counter;
+  for (int round = 0; round < 2; ++round) {
+    for (size_t i = 0; i < NamedCounts::kMaxNames + 7; ++i) {
+      counter.Add(counter.PlaceOf("topic" + std::to_string(i)), 3);
+    }
+  }
+  const auto all = All(counter.counts());
+  EXPECT_EQ(all.size(), NamedCounts::kMaxNames + 1);
+  EXPECT_EQ(all.at("topic0"), 6u);
+  EXPECT_EQ(all.at("topic99"), 6u);
+  EXPECT_EQ(all.at("other"), 42u);
+}
+
 }  // namespace
 }  // namespace walpost

@@ -77,13 +77,29 @@ TEST_F(RecordsInFlightTest, P1P3ANackIsSentAgainBeforeWhatWaitsBehindIt) {
   EXPECT_EQ(Nack(1), "");
   EXPECT_EQ(Ack(2), "3+ ") << "another key goes on";
   EXPECT_EQ(Sent(), "") << "not at once";
-  EXPECT_EQ(records_.FirstRejected()->routing_key, "t");
-  EXPECT_EQ(records_.FirstRejected()->times, 1);
+  EXPECT_EQ(records_.MostRejected()->routing_key, "t");
+  EXPECT_EQ(records_.MostRejected()->times, 1);
   now_ += seconds(2);
   EXPECT_EQ(Sent(), "1 ");
-  EXPECT_FALSE(records_.FirstRejected());
+  EXPECT_FALSE(records_.MostRejected());
   EXPECT_EQ(Ack(3), "1+ ");
   EXPECT_EQ(Sent(), "2 ");
+}
+
+// One that is rejected for ever waits longer and longer, behind others that
+// have been rejected once: it is the one that the channel is judged by.
+TEST_F(RecordsInFlightTest, TheMostRejectedIsKnownWhateverComesBetween) {
+  Add(1, "a");
+  for (uint64_t tag = 1; tag <= 4; ++tag) {
+    EXPECT_EQ(Sent(), "1 ");
+    Nack(tag);
+    EXPECT_EQ(Sent(), "") << "not at once";
+    now_ += seconds(tag == 4 ? 1 : 10);
+  }
+  Add(2, "b");
+  EXPECT_EQ(Sent(), "2 ") << "after 8 s, not yet";
+  Nack(5);
+  EXPECT_EQ(records_.MostRejected()->times, 4);
 }
 
 TEST_F(RecordsInFlightTest, P3NothingFollowsAMessageWithoutAQueue) {
