@@ -134,7 +134,7 @@ std::optional<std::string> DescribeOtherKafka(const std::string& known,
   if (known.empty() || observed.empty() || known == observed) {
     return std::nullopt;
   }
-  if (known == kUnnamedCluster) {
+  if (IsUnnamedCluster(known)) {
     return fmt::format(
         "the brokers are Kafka cluster {}, and those that acknowledged the "
         "events before reported no cluster id: it is not known whether they "
@@ -143,7 +143,7 @@ std::optional<std::string> DescribeOtherKafka(const std::string& known,
         "walpost recover -c FILE --accept",
         observed);
   }
-  if (observed == kUnnamedCluster) {
+  if (IsUnnamedCluster(observed)) {
     return fmt::format(
         "the brokers report no cluster id, and the events before were "
         "acknowledged by Kafka cluster {}: it is not known whether they are in "

@@ -134,7 +134,7 @@ absl::StatusOr<SinkFindings> CheckNats(
       return found;
     }
     found.answers = true;
-    found.cluster_id = kUnnamedCluster;
+    found.cluster_id = kUnnamedNats;
     std::vector<StreamInfo> others;  // not judged for another route yet
     for (const StreamInfo& stream : *streams) {
       const std::string name = EscapedStreamName(stream.name);

@@ -82,9 +82,7 @@ absl::Status NatsSink::ListenForEvents() {
 }
 
 absl::Status NatsSink::CheckCluster() const {
-  if (expected_cluster_.empty() || expected_cluster_ == kUnnamedCluster) {
-    return absl::OkStatus();
-  }
+  if (expected_cluster_.empty()) return absl::OkStatus();
   return absl::UnavailableError(
       fmt::format("the servers are NATS, which has no id of a cluster, and not "
                   "{}, which has the events so far",
@@ -154,7 +152,7 @@ SinkHealth NatsSink::Health() {
   health.rejects_credentials = trouble_.is_of_credentials;
   health.missing_topic = finder_.missing_subject();
   health.topic_refusal = finder_.refusal();
-  if (has_answered_) health.cluster_id = kUnnamedCluster;
+  if (has_answered_) health.cluster_id = kUnnamedNats;
   health.is_comparing = finder_.is_comparing();
   health.topics = finder_.streams();
   health.max_topics = kMaxStreams;

@@ -57,7 +57,7 @@ class NatsSink final : public Sink {
   SinkCapabilities capabilities() const override {
     return {.max_record_bytes = max_payload_bytes_};
   }
-  // NATS has no id of a cluster (kUnnamedCluster). The streams have identities.
+  // NATS has no id of a cluster (kUnnamedNats). The streams have identities.
   void ExpectCluster(std::string cluster) override {
     expected_cluster_ = std::move(cluster);
   }

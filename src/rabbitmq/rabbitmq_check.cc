@@ -186,7 +186,7 @@ class Check {
                                  fmt::format("RabbitMQ {}, cluster {}",
                                              facts.version, result.cluster_id),
                                  ""});
-      if (result.cluster_id == kUnnamedCluster) {
+      if (result.cluster_id == kUnnamedRabbitmq) {
         result.findings.push_back(
             {Severity::kNote, FindingId("cluster_name_not_set"), subject,
              "each node tells its own name, so that walpost would not notice "

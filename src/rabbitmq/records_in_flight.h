@@ -73,8 +73,8 @@ class RecordsInFlight {
     std::string routing_key;
     int times = 0;
   };
-  // Of the messages that the server did not store and that wait to be sent
-  // again, the one that it rejected most often.
+  // Returns the message that the server has rejected most often, of those that
+  // wait to be sent again.
   std::optional<Rejected> MostRejected() const;
 
   NamedCounts AcknowledgedByTopic() const { return acknowledged_.counts(); }

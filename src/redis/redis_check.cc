@@ -32,7 +32,7 @@ class RedisCheck {
     all.insert(all.end(), judged.begin(), judged.end());
     if (FirstError(judged) != nullptr) co_return;
     found_.answers = true;
-    found_.cluster_id = kUnnamedCluster;
+    found_.cluster_id = kUnnamedRedis;
     AddServer();
     co_await LookAt(streams, deadline);
   }

@@ -61,7 +61,7 @@ absl::Status RedisWriter::Add(const Record& record, Sequence sequence) {
   if (!is_ready_ || is_comparing_) {
     return absl::ResourceExhaustedError("Redis is not connected yet");
   }
-  if (!expected_cluster_.empty() && expected_cluster_ != kUnnamedCluster) {
+  if (!expected_cluster_.empty()) {
     return absl::UnavailableError(
         fmt::format("{} is not {}, which has the events so far",
                     session_.name(), expected_cluster_));
@@ -98,7 +98,7 @@ SinkHealth RedisWriter::Health() const {
   health.rejects_credentials = session_.rejects_credentials();
   health.missing_topic = missing_stream_;
   health.is_comparing = is_comparing_;
-  if (is_ready_) health.cluster_id = kUnnamedCluster;
+  if (is_ready_) health.cluster_id = kUnnamedRedis;
   return health;
 }
 

@@ -252,6 +252,22 @@ TEST(ContinuityTest, P9BrokersThatReportNoClusterMayBeOthers) {
               HasSubstr("it is not known"));
 }
 
+// The sink was changed: the checkpoint is of NATS, say, and Redis answers.
+TEST(ContinuityTest, P9BrokersOfAnotherKindDoNotHaveTheEvents) {
+  const char* const kKinds[] = {kUnnamedCluster, kUnnamedNats, kUnnamedRabbitmq,
+                                kUnnamedRedis};
+  for (const char* known : kKinds) {
+    for (const char* observed : kKinds) {
+      const bool is_other = DescribeOtherKafka(known, observed).has_value();
+      EXPECT_EQ(is_other, std::string_view(known) != observed)
+          << known << " " << observed;
+    }
+    EXPECT_TRUE(DescribeOtherKafka("named", known).has_value());
+    EXPECT_TRUE(IsUnnamedCluster(known));
+  }
+  EXPECT_FALSE(IsUnnamedCluster("unnamed-but-named-so"));
+}
+
 TEST(ContinuityTest, ALostSlotHasTheReasonThatTheServerGives) {
   for (const auto& [reason, part] : std::map<std::string, std::string>{
            {"", "the server removed WAL that it needed"},

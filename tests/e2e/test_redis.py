@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from harness import Authority, Load, wait_until
+from harness.nats import Nats
 from harness.pages import blocks
 from harness.ports import free_port
 from harness.redis import RedisServer, judge_redis_once, redis_section
@@ -428,3 +429,36 @@ def test_the_configuration_of_sentinels_is_right(relay_of):
     relay.configure({**relay.config, **config})
     said = relay.verb("check", "--offline")
     assert said.returncode == 0, said.stdout + said.stderr
+
+
+def test_p9_another_kind_of_brokers_does_not_have_the_events(
+        relay_of, database, redis, outbox, topics, directory):
+    """Neither NATS nor Redis has an id of its cluster: their kind tells."""
+    nats = Nats(directory / "nats").start()
+    try:
+        checkpoint = {"store": "file", "path": str(directory / "checkpoint")}
+        relay = relay_of(checkpoint=checkpoint).run()
+        outbox.insert("order", "k", "1")
+        database.wait_confirmed(relay.slot)
+        assert relay.stop() == 0
+        in_redis = relay.config
+        relay.configure({
+            **{key: value for key, value in in_redis.items() if key != "redis"},
+            "sink": "nats",
+            "nats": {"servers": nats.url, "create_stream": {
+                "name": "S", "subjects": [topics + ">"], "replicas": 1}}})
+        relay.start()
+        outbox.insert("order", "k", "2")
+        relay.wait_unready(r"\[kafka_replaced\]")
+        relay.kill()
+        # What needs an operator stays until one acts.
+        relay.configure(in_redis)
+        relay.start()
+        relay.wait_unready(r"\[kafka_replaced\]")
+        relay.stop()
+        said = relay.verb("recover", "--accept")
+        assert said.returncode == 0, said.stdout + said.stderr
+        relay.run(60)
+        _wait_values(redis, topics + "order", ["1", "2"])
+    finally:
+        nats.close()

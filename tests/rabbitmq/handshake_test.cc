@@ -91,7 +91,7 @@ TEST_F(HandshakeTest, LogsInAndOpensAChannel) {
   EXPECT_EQ(Send(handshake, ChannelOpenOk()), "");
   EXPECT_TRUE(handshake.is_ready());
   EXPECT_EQ(handshake.facts().cluster_name, "rabbit@one");
-  EXPECT_EQ(ClusterIdOf(handshake.facts()), "unnamed");
+  EXPECT_EQ(ClusterIdOf(handshake.facts()), "unnamed:rabbitmq");
   ServerFacts facts;
   facts.cluster_name = "shop";
   EXPECT_EQ(ClusterIdOf(facts), "shop");

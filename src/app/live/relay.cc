@@ -359,7 +359,7 @@ asio::awaitable<absl::Status> Relay::Stream() {
 // of the last checkpoint knows them best.
 void Relay::ExpectKafka() {
   const std::string cluster = continuity_.kafka_cluster();
-  sinks_.sink()->ExpectCluster(cluster == kUnnamedCluster ? "" : cluster);
+  sinks_.sink()->ExpectCluster(IsUnnamedCluster(cluster) ? "" : cluster);
   if (checkpoints_.loaded()) {
     knowledge_->SetTopics(checkpoints_.loaded()->kafka_topics);
   }

@@ -43,7 +43,7 @@ class NatsBroker final : public Broker {
   }
 
   absl::StatusOr<std::string> ClusterId() const override {
-    return kUnnamedCluster;
+    return kUnnamedNats;
   }
 
   std::string_view why_unread() const override {

@@ -45,7 +45,7 @@ class RedisBroker final : public Broker {
   }
 
   absl::StatusOr<std::string> ClusterId() const override {
-    return std::string(kUnnamedCluster);
+    return std::string(kUnnamedRedis);
   }
 
   std::string_view why_unread() const override {

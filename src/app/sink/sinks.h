@@ -65,8 +65,8 @@ absl::StatusOr<SinkFindings> CheckSink(
     const Config& config, const std::vector<Route>& routes,
     const std::optional<TransactionalIds>& transactional_ids);
 
-// The id of the brokers' cluster; kUnnamedCluster: it has none. Blocks for up
-// to 10 s. kUnavailable: no answer.
+// The id of the brokers' cluster (kafka_cluster.h). Blocks for up to 10 s.
+// kUnavailable: no answer.
 absl::StatusOr<std::string> FindClusterId(const Config& config);
 
 // topic -> id, of those of `topics` that exist and have one. Blocks for up to
