@@ -12,7 +12,7 @@
 --          entry; records, counted from 0, whose id was not free; repeated}
 --
 -- An id that is refused, because the stream has passed it, was written before
--- if its entry is there and has the same fields. If it is not there, nobody
+-- if its entry is there and has the same fields, whatever the timeline. If it is not there, nobody
 -- knows: the record is appended at the end, and so are those behind it that the
 -- stream has passed, so that they are repeated in their order.
 --
@@ -30,11 +30,20 @@ local function is_less(a, b)
   return a_time < b_time
 end
 
+-- A position begins with a timeline of 8 digits, and an event that is sent again
+-- after a promotion has the next one.
+local function of_event(name, value)
+  if name == 'header.walpost-position' then return string.sub(value, 9) end
+  return value
+end
+
 -- By all fields: two relays may write to the stream, each with its own events.
 local function is_same(fields, first, last)
   if #fields ~= last - first + 1 then return false end
-  for i = 1, #fields do
-    if fields[i] ~= ARGV[first + i - 1] then return false end
+  for i = 1, #fields, 2 do
+    local name, value = ARGV[first + i - 1], ARGV[first + i]
+    if fields[i] ~= name then return false end
+    if of_event(name, fields[i + 1]) ~= of_event(name, value) then return false end
   end
   return true
 end

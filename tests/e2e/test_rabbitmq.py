@@ -132,19 +132,18 @@ def test_p8_an_event_for_no_queue_stops_the_flow(relay_to, database, rabbitmq,
     outbox.insert("order", "k1")
     database.wait_confirmed(database.name)
     lost = outbox.insert("invoice", "k2")
-    after = outbox.insert("order", "k1")
     text = relay.wait_unready("unroutable")
     assert "no queue gets the message" in text
     assert relay.stopped_at() is not None
-    assert len(rabbitmq.read(topics + "orders")) <= 1
+    after = outbox.insert("order", "k1")
     # The remedy: a queue for it.
     rabbitmq.declare_exchange(topics + "events", bind=[
         (topics + "orders", topics + "invoice")])
     relay.stop()
     relay.run()
     database.wait_confirmed(database.name)
-    assert {message.id for message in rabbitmq.read(topics + "orders")} >= {
-        lost, after}
+    ids = [message.id for message in rabbitmq.read(topics + "orders")]
+    assert ids.index(lost) < ids.index(after)
 
 
 def test_p3_p8_events_for_no_queue_are_set_aside(relay_to, database, rabbitmq,
@@ -379,7 +378,7 @@ ssl_options.fail_if_no_peer_cert = false
         bad.close()
         name = relay(authority.certificate,
                      f"localhost:{node.tls_port}").start()
-        name.wait_unready("host name", 60)
+        name.wait_unready("certificate is not accepted", 60)
     finally:
         node.close()
 

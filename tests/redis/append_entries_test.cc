@@ -98,6 +98,19 @@ TEST_F(AppendEntriesTest, P1AnotherEventOfThatIdIsNotTakenForIt) {
   EXPECT_EQ(server_.Ask({"XRANGE", "s", "6-2", "+"}), "6-2 id 8 payload p");
 }
 
+// After a promotion: the same event, from another timeline.
+TEST_F(AppendEntriesTest, P5AReSendOfAnotherTimelineIsThereOnce) {
+  const auto append = [this](const std::string& position) {
+    return server_.Ask({"EVAL", std::string(kScript_append_entries_lua), "1",
+                        "s", "", "0", "1", "", "5-1", "4", "id", "a",
+                        "header.walpost-position", position});
+  };
+  EXPECT_EQ(append("00000001-0000000000000005-0000000000000001"), " 1 5-1  ");
+  EXPECT_EQ(append("00000002-0000000000000005-0000000000000001"), " 1 5-1  ");
+  EXPECT_EQ(append("00000002-0000000000000006-0000000000000001"),
+            " 1 5-2 0 5-1");
+}
+
 // P3: the entries were trimmed, so the run is repeated, and not its middle
 // alone behind its end.
 TEST_F(AppendEntriesTest, P3ARepeatedRunIsRepeatedToItsEnd) {
