@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/backfill/read_events_on_record.h"
+#include "backfill/sink_rounds.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "loop/as_tuple.h"
@@ -20,10 +21,6 @@ namespace {
 
 // Interval for offering held records again and for showing progress.
 constexpr milliseconds kWatchInterval{100};
-// For requests that are on their way when a sink is replaced.
-constexpr std::chrono::seconds kSinkGrace{2};
-// Sinks in a row that brought no event further.
-constexpr int kMaxTries = 5;
 
 }  // namespace
 
@@ -96,17 +93,14 @@ asio::awaitable<absl::Status> Replay::Stream() {
 // Rounds, for as long as the brokers reject records and each round brings
 // something further. `status`: of the last one.
 asio::awaitable<absl::Status> Replay::SendAgain(absl::Status status) {
-  uint64_t handled = 0;
-  for (int tries = 0; tries < kMaxTries && run_ != nullptr && !status.ok();
-       ++tries) {
+  SinkRounds rounds;
+  while (run_ != nullptr && !status.ok()) {
     const bool has_failed = run_->sender().sink_failure().has_value();
     // The last reports say which records the brokers reject.
-    if (has_failed) co_await run_->Close(Clock::now() + kSinkGrace);
+    if (has_failed) co_await run_->Close(Clock::now() + SinkRounds::kGrace);
     if (stop_deadline_ || !backfill_.has_rejected_events()) break;
     const DeliveryCounters& counters = run_->sender().counters();
-    const uint64_t now_handled = counters.acknowledged + counters.set_aside();
-    if (now_handled > handled) tries = 0;
-    handled = now_handled;
+    if (!rounds.MayBegin(counters.acknowledged + counters.set_aside())) break;
     backfill_.Continue();
     other_origin_ += source_->skipped().events_of_other_origins;
     source_ = NewSource();

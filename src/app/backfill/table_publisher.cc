@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "backfill/sink_rounds.h"
 #include "base/session_settings.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -19,10 +20,6 @@ namespace {
 
 // Maximum time until we check again for room.
 constexpr std::chrono::milliseconds kPause{50};
-// For requests that are on their way when a sink is replaced.
-constexpr std::chrono::seconds kSinkGrace{2};
-// Sinks in a row that brought no row further.
-constexpr int kMaxTries = 5;
 
 SinkOptions SinkOptionsOf(const TablePublisher::Options& options) {
   SinkOptions sink;
@@ -81,14 +78,12 @@ TablePublisher::TablePublisher(asio::any_io_executor executor,
 asio::awaitable<absl::StatusOr<TablePublisher::Counts>> TablePublisher::Publish(
     Connection& connection) {
   absl::StatusOr<Counts> counts = co_await Continue(connection);
-  uint64_t handled = 0;
-  for (int tries = 0; tries < kMaxTries && run_.sender().sink_failure();
-       ++tries) {
+  SinkRounds rounds;
+  while (run_.sender().sink_failure()) {
     // The last reports say which records the brokers reject.
-    co_await Close(Clock::now() + kSinkGrace);
+    co_await Close(Clock::now() + SinkRounds::kGrace);
     if (!backfill_.has_rejected_rows()) break;
-    if (backfill_.handled() > handled) tries = 0;
-    handled = backfill_.handled();
+    if (!rounds.MayBegin(backfill_.handled())) break;
     WALPOST_CO_RETURN_IF_ERROR(co_await Renew(Clock::now()));
     counts = co_await Continue(connection);
   }
