@@ -1,6 +1,9 @@
 #include "delivery/topic_ids.h"
 
+#include <utility>
+
 #include "delivery/gap.h"
+#include "delivery/topic_text.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -8,12 +11,9 @@ namespace walpost {
 void TopicIds::Reset(std::string_view text) {
   Forget();
   while (!text.empty()) {
-    const std::string_view pair = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(text.size(), pair.size() + 1));
-    const size_t equals = pair.find('=');
-    if (equals == std::string_view::npos || equals == 0) continue;
-    if (equals + 1 == pair.size() || is_full()) continue;
-    ids_.emplace(pair.substr(0, equals), pair.substr(equals + 1));
+    auto [topic, id] = TakeTopic(text);
+    if (topic.empty() || id.empty() || is_full()) continue;
+    ids_.emplace(std::move(topic), id);
   }
   Spell();
 }
@@ -51,9 +51,7 @@ void TopicIds::Forget() {
 
 void TopicIds::Spell() {
   text_.clear();
-  for (const auto& [topic, id] : ids_) {
-    text_ += fmt::format("{}{}={}", text_.empty() ? "" : ",", topic, id);
-  }
+  for (const auto& [topic, id] : ids_) AppendTopic(topic, id, text_);
 }
 
 }  // namespace walpost

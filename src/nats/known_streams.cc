@@ -3,34 +3,20 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_replace.h"
 #include "delivery/gap.h"
+#include "delivery/topic_text.h"
 #include "fmt/format.h"
 
 namespace walpost {
-std::string EscapedStreamName(std::string_view name) {
-  return absl::StrReplaceAll({name.data(), name.size()},
-                             {{"%", "%25"}, {",", "%2C"}, {"=", "%3D"}});
-}
-
-std::string UnescapedStreamName(std::string_view name) {
-  return absl::StrReplaceAll({name.data(), name.size()},
-                             {{"%2C", ","}, {"%3D", "="}, {"%25", "%"}});
-}
 
 void KnownStreams::Reset(std::string_view text) {
   if (text.empty()) return;
   const auto before = std::exchange(streams_, {});
   replaced_.clear();
   while (!text.empty()) {
-    const std::string_view pair = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(text.size(), pair.size() + 1));
-    const size_t equals = pair.find('=');
-    if (equals == std::string_view::npos || equals == 0) continue;
-    if (equals + 1 == pair.size() || streams_.size() >= kMax) continue;
-    std::string name = UnescapedStreamName(pair.substr(0, equals));
-    Known known;
-    known.created = pair.substr(equals + 1);
+    auto [name, created] = TakeTopic(text);
+    if (name.empty() || created.empty() || streams_.size() >= kMax) continue;
+    Known known{std::string(created)};
     const auto same = before.find(name);
     if (same != before.end() && same->second.created == known.created) {
       known.acknowledged_up_to = same->second.acknowledged_up_to;
@@ -74,12 +60,12 @@ void KnownStreams::ObserveEnd(std::string_view name, uint64_t last,
 void KnownStreams::ObserveStored(std::string_view name, uint64_t sequence,
                                  uint64_t acknowledged) {
   if (sequence > acknowledged || !Knows(name)) return;
-  NoteReplaced(fmt::format(
-      "stream {} has stored a message at sequence {}, after it had "
-      "acknowledged "
-      "sequence {}: it was deleted and created again, or restored from a "
-      "backup, or its servers have lost data",
-      name, sequence, acknowledged));
+  NoteReplaced(
+      fmt::format("stream {} has stored a message at sequence {}, after it had "
+                  "acknowledged sequence {}: it was deleted and created again, "
+                  "or restored from a "
+                  "backup, or its servers have lost data",
+                  name, sequence, acknowledged));
 }
 
 void KnownStreams::ObserveMissing(std::string_view name,
@@ -133,8 +119,7 @@ void KnownStreams::NoteReplaced(std::string text) {
 void KnownStreams::Spell() {
   text_.clear();
   for (const auto& [name, known] : streams_) {
-    text_ += fmt::format("{}{}={}", text_.empty() ? "" : ",",
-                         EscapedStreamName(name), known.created);
+    AppendTopic(name, known.created, text_);
   }
 }
 

@@ -78,8 +78,4 @@ class KnownStreams {
   std::string replaced_;
 };
 
-// The separators of text() may be in the name of a stream.
-std::string EscapedStreamName(std::string_view name);
-std::string UnescapedStreamName(std::string_view name);
-
 }  // namespace walpost

@@ -7,6 +7,7 @@
 
 #include "base/kafka_cluster.h"
 #include "base/status_macros.h"
+#include "delivery/topic_text.h"
 #include "fmt/format.h"
 #include "nats/connection_settings.h"
 #include "nats/connection_trouble.h"
@@ -137,7 +138,7 @@ absl::StatusOr<SinkFindings> CheckNats(
     found.cluster_id = kUnnamedNats;
     std::vector<StreamInfo> others;  // not judged for another route yet
     for (const StreamInfo& stream : *streams) {
-      const std::string name = EscapedStreamName(stream.name);
+      const std::string name = EscapedTopic(stream.name);
       const bool is_new = found.topic_ids.emplace(name, stream.created).second;
       if (is_new) others.push_back(stream);
     }
@@ -158,7 +159,7 @@ absl::StatusOr<std::map<std::string, std::string>> FindNatsStreams(
                            JetStreamClient::Connect(options, timeout));
   for (const std::string& name : names) {
     WALPOST_ASSIGN_OR_RETURN(const std::optional<StreamInfo> info,
-                             client->Find(UnescapedStreamName(name)));
+                             client->Find(UnescapedTopic(name)));
     if (info) found[name] = info->created;
   }
   return found;

@@ -3,7 +3,6 @@
 #include <array>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <exception>
 #include <utility>
 
@@ -27,8 +26,11 @@ std::shared_ptr<Connection> Connection::Open(asio::any_io_executor executor,
                                              Handlers handlers) {
   std::shared_ptr<Connection> connection(
       new Connection(executor, std::move(options), std::move(handlers)));
-  asio::co_spawn(executor, connection->Run(),
-                 [connection](std::exception_ptr) {});
+  // Open returns first, whatever fails.
+  asio::post(executor, [connection] {
+    asio::co_spawn(connection->executor_, connection->Run(),
+                   [connection](std::exception_ptr) {});
+  });
   connection->WaitForTick();
   return connection;
 }
@@ -38,19 +40,20 @@ Connection::Connection(asio::any_io_executor executor, Options options,
     : executor_(executor),
       options_(std::move(options)),
       handlers_(std::move(handlers)),
-      transport_(executor),
+      transport_(executor, "rabbitmq"),
       handshake_(std::exchange(options_.handshake, {})),
       timer_(executor),
       opened_at_(Clock::now()) {}
 
 asio::awaitable<void> Connection::Run() {
-  // Open returns first, whatever fails.
-  co_await asio::post(executor_, asio::use_awaitable);
   const MonotonicTime deadline = opened_at_ + options_.connect_timeout;
-  const absl::Status connected =
-      co_await transport_.Connect(options_.address, options_.tls, deadline);
-  if (!connected.ok()) {
-    Fail(connected);
+  const absl::Status opened =
+      co_await transport_.Open(options_.address, options_.tls, deadline);
+  if (!opened.ok()) {
+    Fail(absl::Status(
+        opened.code(),
+        fmt::format("RabbitMQ at {}: {}", options_.address.ToString(),
+                    std::string(opened.message()))));
     co_return;
   }
   heard_at_ = sent_at_ = Clock::now();
@@ -147,9 +150,9 @@ void Connection::Tick() {
   const std::string where = options_.address.ToString();
   if (!is_ready()) {
     if (now - opened_at_ < options_.connect_timeout) return;
-    return Fail(absl::UnavailableError(
-        fmt::format("{} at {}: no answer within {} s", handshake_.attempted(),
-                    where, options_.connect_timeout.count() / 1000.0)));
+    return Fail(absl::UnavailableError(fmt::format(
+        "{} at {}: no answer within {} s", handshake_.attempted(), where,
+        std::chrono::duration<double>(options_.connect_timeout).count())));
   }
   if (now - heard_at_ > 2 * options_.heartbeat) {
     return Fail(absl::UnavailableError(fmt::format(

@@ -18,17 +18,17 @@
 
 #include "absl/status/status.h"
 #include "base/time.h"
+#include "loop/transport.h"
 #include "rabbitmq/address_list.h"
 #include "rabbitmq/handshake.h"
 #include "rabbitmq/options.h"
-#include "rabbitmq/transport.h"
 
 namespace walpost::rabbitmq {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   struct Options {
-    RabbitmqAddress address;
+    ServerPlace address;
     TlsOptions tls;
     Handshake::Options handshake;
     std::chrono::milliseconds connect_timeout{5000};
@@ -58,7 +58,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   bool is_ready() const { return handshake_.is_ready(); }
   const Handshake& handshake() const { return handshake_; }
-  const RabbitmqAddress& address() const { return options_.address; }
+  const ServerPlace& address() const { return options_.address; }
   // Time of the last bytes of the server.
   MonotonicTime heard_at() const { return heard_at_; }
 

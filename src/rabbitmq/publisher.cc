@@ -54,7 +54,7 @@ absl::StatusOr<std::unique_ptr<Publisher>> Publisher::Create(
   format.content_type = options.content_type;
   format.max_message_bytes = options.max_message_bytes;
   WALPOST_ASSIGN_OR_RETURN(
-      std::vector<RabbitmqAddress> addresses,
+      std::vector<ServerPlace> addresses,
       ParseRabbitmqAddresses(options.nodes, options.tls.enabled));
   WALPOST_ASSIGN_OR_RETURN(std::vector<AmqpCall> calls,
                            MakeSetupCalls(options));

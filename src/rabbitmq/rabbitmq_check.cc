@@ -52,7 +52,7 @@ class Check {
 
  private:
   bool IsLocal() const {
-    for (const RabbitmqAddress& address : addresses_) {
+    for (const ServerPlace& address : addresses_) {
       const bool is_local = address.host == "localhost" ||
                             address.host == "::1" ||
                             address.host.starts_with("127.");
@@ -124,7 +124,7 @@ class Check {
   bool Call(std::vector<AmqpCall> calls, std::vector<AmqpAnswer>& answers,
             SinkFindings* result) {
     for (AmqpCall& call : calls) call.may_fail = true;
-    for (const RabbitmqAddress& address : addresses_) {
+    for (const ServerPlace& address : addresses_) {
       boost::asio::io_context io(1);
       absl::Status failure = absl::OkStatus();
       bool is_ready = false;
@@ -156,7 +156,7 @@ class Check {
     return false;
   }
 
-  Connection::Options OptionsFor(const RabbitmqAddress& address,
+  Connection::Options OptionsFor(const ServerPlace& address,
                                  const std::vector<AmqpCall>& calls) const {
     Connection::Options options;
     options.address = address;
@@ -171,7 +171,7 @@ class Check {
     return options;
   }
 
-  void Note(const RabbitmqAddress& address, const Handshake& handshake,
+  void Note(const ServerPlace& address, const Handshake& handshake,
             const absl::Status& failure, bool is_ready, SinkFindings& result) {
     const std::string subject = fmt::format("node {}", address.ToString());
     if (is_ready) {
@@ -213,7 +213,7 @@ class Check {
 
   const RabbitmqOptions& options_;
   std::chrono::milliseconds timeout_;
-  std::vector<RabbitmqAddress> addresses_;
+  std::vector<ServerPlace> addresses_;
   RabbitmqLogin login_;
   std::string password_;
 };

@@ -19,7 +19,7 @@ constexpr Backoff::Options kPauses{.initial = std::chrono::milliseconds(200),
 
 ServerConnector::ServerConnector(boost::asio::any_io_executor executor,
                                  RabbitmqOptions options,
-                                 std::vector<RabbitmqAddress> addresses,
+                                 std::vector<ServerPlace> addresses,
                                  std::vector<AmqpCall> calls, ServerTurn turn,
                                  Connection::Handlers handlers)
     : executor_(executor),

@@ -29,8 +29,7 @@ using ServerTurn = std::shared_ptr<size_t>;
 class ServerConnector {
  public:
   ServerConnector(boost::asio::any_io_executor executor,
-                  RabbitmqOptions options,
-                  std::vector<RabbitmqAddress> addresses,
+                  RabbitmqOptions options, std::vector<ServerPlace> addresses,
                   std::vector<AmqpCall> calls, ServerTurn turn,
                   Connection::Handlers handlers);
   ~ServerConnector();
@@ -61,7 +60,7 @@ class ServerConnector {
 
   boost::asio::any_io_executor executor_;
   RabbitmqOptions options_;
-  std::vector<RabbitmqAddress> addresses_;
+  std::vector<ServerPlace> addresses_;
   std::vector<AmqpCall> calls_;
   ServerTurn turn_;
   Connection::Handlers handlers_;

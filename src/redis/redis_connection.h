@@ -2,15 +2,12 @@
 // TCP or TLS.
 //
 // Owned by a RedisSession; one coroutine uses it at a time, and keeps it alive
-// while it waits. Runs on the loop. After an error it is closed.
+// while it waits. Runs on the loop. After an error it can be opened again.
 #pragma once
 
 #include <array>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl/context.hpp>
-#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
 #include <optional>
@@ -19,10 +16,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/server_place.h"
 #include "base/time.h"
+#include "loop/transport.h"
 #include "redis/options.h"
 #include "redis/resp.h"
-#include "redis/server_address.h"
 
 namespace walpost {
 
@@ -51,19 +49,13 @@ class RedisConnection {
   MonotonicTime heard_at() const { return heard_at_; }
 
  private:
-  boost::asio::awaitable<absl::Status> Connect(const ServerPlace& place,
-                                               MonotonicTime deadline);
-  boost::asio::awaitable<absl::Status> Encrypt(const ServerPlace& place,
-                                               const RedisOptions& options);
-  boost::asio::awaitable<absl::Status> Send(const std::string& bytes);
   boost::asio::awaitable<absl::Status> Receive();
   void CloseAt(MonotonicTime deadline);
-  absl::Status Lost(const boost::system::error_code& error) const;
+  // In the words of Redis: who failed, and whether it was us.
+  absl::Status Lost(const absl::Status& error) const;
 
   boost::asio::any_io_executor executor_;
-  boost::asio::ip::tcp::socket socket_;
-  std::unique_ptr<boost::asio::ssl::context> context_;
-  std::unique_ptr<boost::asio::ssl::stream<boost::asio::ip::tcp::socket&>> tls_;
+  std::optional<Transport> transport_;
   boost::asio::steady_timer timer_;
   std::optional<ReplyReader> replies_;
   std::array<char, 16384> received_;

@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "redis/redis_error.h"
+#include "redis/redis_place.h"
 
 namespace walpost {
 
@@ -16,8 +17,7 @@ asio::awaitable<absl::Status> RedisSession::Open(MonotonicTime deadline) {
   rejects_credentials_ = false;
   absl::StatusOr<ServerPlace> place;
   if (options_.sentinels.empty()) {
-    place = ServerPlace::Parse(options_.address, ServerPlace::kRedisPort,
-                               "redis.address");
+    place = ParseRedisPlace(options_.address);
   } else {
     place = co_await FindMaster(deadline);
   }
@@ -36,10 +36,8 @@ asio::awaitable<absl::StatusOr<ServerPlace>> RedisSession::FindMaster(
     MonotonicTime deadline) {
   absl::Status trouble;
   for (const std::string& address : options_.sentinels) {
-    WALPOST_CO_ASSIGN_OR_RETURN(
-        const ServerPlace sentinel,
-        ServerPlace::Parse(address, ServerPlace::kSentinelPort,
-                           "redis.sentinels"));
+    WALPOST_CO_ASSIGN_OR_RETURN(const ServerPlace sentinel,
+                                ParseSentinelPlace(address));
     // A Sentinel that hangs leaves time for the next one.
     const MonotonicTime now = std::chrono::steady_clock::now();
     const MonotonicTime until = now + (deadline - now) / 3;

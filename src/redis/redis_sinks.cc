@@ -4,8 +4,8 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "redis/redis_place.h"
 #include "redis/redis_sink.h"
-#include "redis/server_address.h"
 #include "redis/stream_tops.h"
 
 namespace walpost {
@@ -87,20 +87,14 @@ absl::Status CheckRedisOptions(const RedisOptions& options) {
             : "redis.address and redis.sentinels exclude each other");
   }
   if (options.sentinels.empty()) {
-    WALPOST_RETURN_IF_ERROR(ServerPlace::Parse(options.address,
-                                               ServerPlace::kRedisPort,
-                                               "redis.address")
-                                .status());
+    WALPOST_RETURN_IF_ERROR(ParseRedisPlace(options.address).status());
   } else if (options.master.empty()) {
     return absl::InvalidArgumentError(
         "redis.master is missing: the name that the Sentinels have for the "
         "servers, as in mymaster");
   }
   for (const std::string& sentinel : options.sentinels) {
-    WALPOST_RETURN_IF_ERROR(ServerPlace::Parse(sentinel,
-                                               ServerPlace::kSentinelPort,
-                                               "redis.sentinels")
-                                .status());
+    WALPOST_RETURN_IF_ERROR(ParseSentinelPlace(sentinel).status());
   }
   if (!options.user.empty() && options.password.empty()) {
     return absl::InvalidArgumentError(

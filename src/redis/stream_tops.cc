@@ -2,24 +2,11 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_replace.h"
 #include "delivery/gap.h"
+#include "delivery/topic_text.h"
 #include "fmt/format.h"
 
 namespace walpost {
-namespace {
-
-std::string Escaped(const std::string& name) {
-  return absl::StrReplaceAll(name, {{"%", "%25"}, {",", "%2C"}});
-}
-
-std::string Unescaped(std::string_view text) {
-  return absl::StrReplaceAll({text.data(), text.size()},
-                             {{"%25", "%"}, {"%2C", ","}});
-}
-
-}  // namespace
-
 std::string StreamTops::NewestOf(std::string_view stream) const {
   const auto found = tops_.find(stream);
   return found == tops_.end() ? "" : found->second.ToString();
@@ -63,20 +50,16 @@ const std::string& StreamTops::text() const {
   size_t count = 0;
   for (const auto& [stream, top] : tops_) {
     if (count++ == kMaxStored) break;
-    text_ += fmt::format("{}{}={}", text_.empty() ? "" : ",", Escaped(stream),
-                         top.ToString());
+    AppendTopic(stream, top.ToString(), text_);
   }
   return text_;
 }
 
 void StreamTops::Add(std::string_view text) {
   while (!text.empty()) {
-    const std::string_view pair = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(text.size(), pair.size() + 1));
-    const size_t equals = pair.rfind('=');
-    if (equals == std::string_view::npos || equals == 0) continue;
-    const auto top = EntryId::Parse(pair.substr(equals + 1));
-    if (top) OnAcknowledged(Unescaped(pair.substr(0, equals)), *top);
+    const auto [stream, id] = TakeTopic(text);
+    const auto top = EntryId::Parse(id);
+    if (top && !stream.empty()) OnAcknowledged(stream, *top);
   }
 }
 

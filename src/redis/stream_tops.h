@@ -35,8 +35,8 @@ class StreamTops {
   // The stream has not reached what was acknowledged.
   void OnBehind(std::string_view stream, std::string_view newest);
 
-  // "orders=24023128-1048576,...": the first kMaxStored streams by name. Commas
-  // and percent signs of a name are %2C and %25.
+  // "orders=24023128-1048576,...": the first kMaxStored streams by name
+  // (topic_text.h).
   const std::string& text() const;
   // Adds what a text knows. Skips parts that do not parse.
   void Add(std::string_view text);

@@ -47,6 +47,14 @@ TEST_F(InFlightTest, ARecordIsReportedOnce) {
   EXPECT_TRUE(in_flight_.empty());
 }
 
+TEST_F(InFlightTest, SaysAfterWhichSequenceARecordWasSent) {
+  Add(1, std::nullopt);
+  Add(2, std::nullopt);
+  in_flight_.NoteSentAfter(2, 7);
+  EXPECT_EQ(in_flight_.Take(1)->sent_after, 0u);
+  EXPECT_EQ(in_flight_.Take(2)->sent_after, 7u);
+}
+
 TEST_F(InFlightTest, OnlyWhatWasSentCanBeLate) {
   Add(1, "a");
   Add(2, "a");

@@ -77,6 +77,16 @@ TEST(KnownStreamsTest, AStreamThatCatchesUpWasNot) {
   EXPECT_EQ(known.replaced(), "");
 }
 
+TEST(KnownStreamsTest, AMessageAtAnAcknowledgedSequenceIsOfAnotherStream) {
+  KnownStreams known;
+  known.OnAcknowledged("ORDERS", "t1", 5);
+  known.ObserveStored("ORDERS", 6, 5);
+  known.ObserveStored("OTHER", 1, 5);
+  EXPECT_EQ(known.replaced(), "") << "OTHER had no events";
+  known.ObserveStored("ORDERS", 5, 5);
+  EXPECT_THAT(known.replaced(), HasSubstr("stored a message at sequence 5"));
+}
+
 TEST(KnownStreamsTest, AnotherStreamInThePlaceOfAKnownOne) {
   KnownStreams known;
   known.ObserveMissing("ORDERS", "NEW");

@@ -11,7 +11,7 @@ std::string Text(std::string_view list, bool with_tls = false) {
   const auto addresses = ParseRabbitmqAddresses(list, with_tls);
   if (!addresses.ok()) return std::string(addresses.status().message());
   std::string text;
-  for (const RabbitmqAddress& address : *addresses) {
+  for (const ServerPlace& address : *addresses) {
     text += address.ToString() + " ";
   }
   return text;

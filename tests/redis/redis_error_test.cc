@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/reason_code.h"
-#include "redis/server_address.h"
 
 namespace walpost {
 namespace {
@@ -59,21 +58,6 @@ TEST(RedisErrorTest, KnowsWhenAPasswordIsWrong) {
         "NOAUTH Authentication required.",
         "ERR AUTH <password> called without any password configured"}) {
     EXPECT_TRUE(ClassifyRedisError(text, "AUTH").is_of_credentials) << text;
-  }
-}
-
-TEST(ServerPlaceTest, ReadsAddresses) {
-  const auto parse = [](std::string_view text) {
-    const auto place = ServerPlace::Parse(text, 6379, "redis.address");
-    return place.ok() ? place->ToString() : std::string("wrong");
-  };
-  EXPECT_EQ(parse("a"), "a:6379");
-  EXPECT_EQ(parse("127.0.0.1:7"), "127.0.0.1:7");
-  EXPECT_EQ(parse("[::1]:7"), "[::1]:7");
-  EXPECT_EQ(parse("::1"), "[::1]:6379");
-  for (const char* text : {"", ":1", "a:", "a:0", "a:99999", "a:x", "a b:1",
-                           "redis://a:1", "a:1,b:2"}) {
-    EXPECT_EQ(parse(text), "wrong") << text;
   }
 }
 

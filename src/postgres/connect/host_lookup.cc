@@ -1,7 +1,6 @@
 #include "postgres/connect/host_lookup.h"
 
 #include <arpa/inet.h>
-#include <netdb.h>
 
 #include <array>
 #include <memory>
@@ -9,6 +8,7 @@
 
 #include "absl/strings/str_join.h"
 #include "fmt/format.h"
+#include "loop/address_lookup.h"
 #include "loop/blocking_call.h"
 
 namespace walpost {
@@ -16,9 +16,6 @@ namespace walpost {
 namespace asio = boost::asio;
 
 namespace {
-
-// Each one is tried; further addresses are dropped.
-constexpr size_t kMaxAddressesPerHost = 16;
 
 constexpr std::string_view kSilentNameServers =
     "the name servers do not answer; see /etc/resolv.conf";
@@ -36,30 +33,6 @@ bool IsAddress(const std::string& host) {
 bool NeedsLookUp(const ServerAddress& place) {
   return place.hostaddr.empty() && !IsSocket(place.host) &&
          !IsAddress(place.host);
-}
-
-struct Answer {
-  std::vector<std::string> addresses;
-  std::string error;
-};
-
-Answer LookUp(const std::string& host) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* list = nullptr;
-  const int error = getaddrinfo(host.c_str(), nullptr, &hints, &list);
-  if (error != 0) return {{}, gai_strerror(error)};
-  Answer answer;
-  for (const addrinfo* a = list; a != nullptr; a = a->ai_next) {
-    if (answer.addresses.size() == kMaxAddressesPerHost) break;
-    std::array<char, NI_MAXHOST> text;
-    if (getnameinfo(a->ai_addr, a->ai_addrlen, text.data(), text.size(),
-                    nullptr, 0, NI_NUMERICHOST) == 0) {
-      answer.addresses.emplace_back(text.data());
-    }
-  }
-  freeaddrinfo(list);
-  return answer;
 }
 
 }  // namespace
@@ -80,7 +53,7 @@ std::vector<ServerAddress> WithAddresses(
 asio::awaitable<absl::StatusOr<std::vector<ServerAddress>>> LookUpHosts(
     asio::any_io_executor executor, std::vector<ServerAddress> hosts,
     MonotonicTime deadline) {
-  using Call = BlockingCall<Answer>;
+  using Call = BlockingCall<HostAddresses>;
   std::vector<std::unique_ptr<Call>> calls(hosts.size());
   std::vector<std::vector<std::string>> addresses(hosts.size());
   std::vector<std::string> errors;
@@ -88,14 +61,14 @@ asio::awaitable<absl::StatusOr<std::vector<ServerAddress>>> LookUpHosts(
     const std::string& name = hosts[i].host;
     if (!NeedsLookUp(hosts[i])) continue;
     absl::StatusOr<std::unique_ptr<Call>> call =
-        Call::Start(executor, [name] { return LookUp(name); });
+        Call::Start(executor, [name] { return LookUpHost(name); });
     if (!call.ok()) co_return call.status();
     calls[i] = *std::move(call);
   }
   for (size_t i = 0; i < hosts.size(); ++i) {
     if (calls[i] == nullptr) continue;
     Call& call = *calls[i];
-    std::optional<Answer> answer = co_await call.Wait(deadline);
+    std::optional<HostAddresses> answer = co_await call.Wait(deadline);
     if (!answer) answer.emplace().error = std::string(kSilentNameServers);
     if (!answer->error.empty()) {
       errors.push_back(
