@@ -285,6 +285,22 @@ def test_a_locked_table_is_named(make, database, outbox):
     assert relay.verb("parked", "list").returncode == 0
 
 
+def test_p10_nothing_is_ready_before_it_is_known_what_is_parked(
+        make, database, outbox):
+    relay = make().run()
+    outbox.insert("order", "k", "1", headers=_BAD)
+    database.wait_confirmed(relay.slot)
+    relay.stop()
+    with database.transaction() as cursor:
+        cursor.execute("lock table walpost_parked in access exclusive mode")
+        relay.start()
+        text = relay.wait_unready("what is parked")
+        assert "streaming" not in relay.log(), relay.log()
+        assert "starting" in text, text
+    relay.wait_ready()
+    assert "degraded" in relay.log()
+
+
 def test_p1_another_event_at_its_position_stops_the_flow(
         make, database, kafka, outbox, topics):
     """The row is of an event that the server has forgotten."""

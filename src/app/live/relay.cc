@@ -253,15 +253,17 @@ asio::awaitable<absl::Status> Relay::Open() {
 asio::awaitable<absl::Status> Relay::TakeOver() {
   absl::Status status = stream_.Check(Clock::now(), BootClock::now());
   if (status.ok() && batcher_) {
-    is_fencing_ = true;
+    takeover_awaits_ =
+        "Kafka, which ends the transaction of the instance before";
     status = co_await Fence();
-    is_fencing_ = false;
   }
   if (status.ok()) {
+    takeover_awaits_ = "Postgres, which tells what is parked";
     const auto& record = continuity_.record();
     const ParkedTable table = record ? record->parked_table : ParkedTable();
     status = co_await parking_.Open(continuity_.system_identifier(), table);
   }
+  takeover_awaits_ = "";
   if (!status.ok()) source_.Close();
   co_return status;
 }

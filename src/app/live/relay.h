@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -181,7 +182,7 @@ class Relay {
   ReadLag read_lag_;
   MonotonicTime brokers_seen_at_;
   // True while the stream is ours and nothing is read from it yet.
-  bool is_fencing_ = false;
+  std::string_view takeover_awaits_;  // empty: it is not taking over
   bool kafka_was_reached_ = false;
   ProgressLog progress_log_;
   ReplicatedEventsLog replicated_log_;

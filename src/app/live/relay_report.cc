@@ -30,7 +30,7 @@ RelaySigns Relay::Signs() const {
         std::chrono::duration_cast<std::chrono::microseconds>(
             WallNow() - oldest->commit_time);
   }
-  const bool has_taken_over = source_.is_open() && !is_fencing_;
+  const bool has_taken_over = source_.is_open() && takeover_awaits_.empty();
   signs.gap = continuity_.gap();
   if (!signs.gap && !has_taken_over) signs.gap = observed_gap_.gap();
   signs.trouble = session_.trouble();
@@ -84,9 +84,7 @@ RelaySigns Relay::Signs() const {
 
 std::string Relay::Awaited() const {
   if (source_.is_opening()) return "Postgres, where the stream begins";
-  if (is_fencing_) {
-    return "Kafka, which ends the transaction of the instance before";
-  }
+  if (!takeover_awaits_.empty()) return std::string(takeover_awaits_);
   if (checkpoints_.is_loading()) return "the checkpoint of the last run";
   if (looked_for_rows_ || config_.postgres.initial_snapshot) return "";
   return "Postgres, which looks for rows that are older than the slot";
@@ -142,7 +140,7 @@ RelayStatus Relay::Status() const {
   status.slot_report_age = std::chrono::duration_cast<milliseconds>(
       Clock::now() - monitor_session_.reported_at());
   status.is_streaming =
-      source_.is_open() && !is_fencing_ &&
+      source_.is_open() && takeover_awaits_.empty() &&
       (!slot_report_ || slot_report_->publication_trouble.empty());
   status.has_gap = continuity_.gap() || observed_gap_.gap() ||
                    (slot_report_ && slot_report_->gap);
