@@ -140,11 +140,11 @@ int RunDeadLetters(const LetterArguments& arguments) {
     return RunLetterTable(arguments, *filter, *config);
   }
   absl::Status readable = RequireSink(*config);
-  if (readable.ok())
-    readable = RequireReadableSink(*config, "dead-letters",
-                                   "With dead_letter.store: postgres they are "
-                                   "rows of parking.table, which "
-                                   "this verb reads");
+  if (readable.ok()) {
+    readable = RequireKafka(*config, "dead-letters",
+                            "With dead_letter.store: postgres they are rows of "
+                            "parking.table, which this verb reads");
+  }
   if (!readable.ok()) return Fail(readable, kExitUsage);
   const absl::Status expanded = ExpandTables(*config, WithRecorded::kNo);
   if (!expanded.ok()) return Fail(expanded, kExitPostgres);

@@ -271,7 +271,7 @@ int RunShadow(const ShadowArguments& arguments) {
   absl::StatusOr<Config> config = arguments.config.Load();
   if (!config.ok()) return Fail(config.status(), kExitUsage);
   absl::Status usable = RequireBothEnds(*config);
-  if (usable.ok()) usable = RequireReadableSink(*config, "shadow");
+  if (usable.ok()) usable = RequireKafka(*config, "shadow");
   if (usable.ok()) {
     usable = RequireWalSource(*config, "shadow",
                               "walpost verify -c FILE compares what was sent");

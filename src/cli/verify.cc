@@ -1,4 +1,4 @@
-// walpost verify: compares the outbox with the records in Kafka.
+// walpost verify: compares the outbox with the records of the brokers.
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
 #include <cstring>
@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "app/sink/sinks.h"
 #include "app/sink/topic_reader_options.h"
+#include "base/status_macros.h"
 #include "cli/shared/complete_conninfo.h"
 #include "cli/shared/confirmed_by.h"
 #include "cli/shared/exit_code.h"
@@ -114,6 +115,17 @@ absl::Status RefuseClaimChecks(const OutboxOptions& outbox) {
   return absl::OkStatus();
 }
 
+absl::Status ReadUncommitted(const Config& config, VerifierOptions& options) {
+  WALPOST_RETURN_IF_ERROR(RequireKafka(config, "verify --read-uncommitted"));
+  TopicReaderOptions kafka = TopicReaderOptionsOf(config);
+  kafka.isolation = TopicReaderOptions::Isolation::kUncommitted;
+  options.connect = [kafka] { return TopicReader::Connect(kafka); };
+  options.undecided.push_back(
+      "records of aborted and open transactions were counted "
+      "(--read-uncommitted), so a row may have no other record");
+  return absl::OkStatus();
+}
+
 absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments,
                                             const Config& config) {
   VerifierOptions options;
@@ -140,9 +152,9 @@ absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments,
     options.slot = config.postgres.slot;
     options.publication = config.postgres.publication;
   }
-  options.kafka = TopicReaderOptionsOf(config);
+  options.connect = RecordsOf(config);
   if (arguments.read_uncommitted) {
-    options.kafka.isolation = TopicReaderOptions::Isolation::kUncommitted;
+    WALPOST_RETURN_IF_ERROR(ReadUncommitted(config, options));
   }
   options.sequence_column = arguments.sequence;
   options.more_topics = {arguments.topics.begin(), arguments.topics.end()};
@@ -173,7 +185,7 @@ int Verify(const Arguments& arguments) {
       return Fail(report.status(), kExitUsage);
     }
     return Fail(report.status(),
-                verifier.failed_at_kafka() ? kExitKafka : kExitPostgres);
+                verifier.failed_at_brokers() ? kExitKafka : kExitPostgres);
   }
   for (std::string& text : (*report)[FindingKind::kUndecided].examples) {
     text = WithOwnArguments(text);
@@ -196,7 +208,7 @@ int Verify(const Arguments& arguments) {
 
 void AddVerify(CLI::App& app, int& exit_code) {
   Verb verb(app, "verify",
-            "Compare the outbox table with the records in Kafka");
+            "Compare the outbox table with what the brokers have");
   auto arguments = std::make_shared<Arguments>();
   arguments->config.AddTo(verb);
   verb.Option("--table", arguments->table, "Compare only this table");
@@ -230,7 +242,7 @@ void AddVerify(CLI::App& app, int& exit_code) {
                     "Also count records of aborted and open transactions"));
   verb.Footer(
       "Exit codes: 0 clean, 1 something is missing, wrong or undecided, 2 "
-      "usage,\n3 Postgres, 4 Kafka.");
+      "usage,\n3 Postgres, 4 the brokers.");
   verb.Callback([arguments, &exit_code] { exit_code = Verify(*arguments); });
 }
 

@@ -45,12 +45,6 @@ inline constexpr char kRecover[] =
     "missing, then walpost recover -c FILE to publish it (or walpost recover "
     "-c FILE --accept to continue without it)";
 
-// Likewise, for brokers that are not read back.
-inline constexpr char kSendAgain[] =
-    "stop walpost, and run walpost recover -c FILE --since TIME to publish the "
-    "rows of the table since then again (or walpost recover -c FILE --accept "
-    "to continue without them)";
-
 // The remedy if there is no slot to continue with.
 inline constexpr char kRecoverSlot[] =
     "stop walpost, run walpost recover -c FILE --dry-run to see what is "

@@ -113,7 +113,7 @@ void KnownStreams::NoteReplaced(std::string text) {
   if (!replaced_.empty()) return;
   replaced_ = fmt::format(
       "{}, and events that were published are not in NATS any more; {}", text,
-      kSendAgain);
+      kRecover);
 }
 
 void KnownStreams::Spell() {

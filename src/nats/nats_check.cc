@@ -19,23 +19,30 @@
 namespace walpost {
 namespace {
 
+// The texts of errors are those of libnats and the server.
+absl::StatusOr<NatsConnectionHandle> Connected(const NatsOptions& options) {
+  WALPOST_ASSIGN_OR_RETURN(const NatsConnectionSettings settings,
+                           ConnectionSettings(options));
+  NatsCallbacks callbacks;
+  callbacks.on_message = [](natsConnection*, natsSubscription*,
+                            natsMsg* message,
+                            void*) { natsMsg_Destroy(message); };
+  callbacks.on_error = [](natsConnection*, natsSubscription*, natsStatus,
+                          void*) {};
+  WALPOST_ASSIGN_OR_RETURN(NewNatsConnection made,
+                           ConnectToNats(settings, callbacks));
+  return std::move(made.connection);
+}
+
 // A connection that asks one question after the other.
 class JetStreamClient {
  public:
   static absl::StatusOr<std::unique_ptr<JetStreamClient>> Connect(
       const NatsOptions& options, std::chrono::milliseconds timeout) {
-    WALPOST_ASSIGN_OR_RETURN(const NatsConnectionSettings settings,
-                             ConnectionSettings(options));
-    NatsCallbacks callbacks;
-    callbacks.on_message = [](natsConnection*, natsSubscription*,
-                              natsMsg* message,
-                              void*) { natsMsg_Destroy(message); };
-    callbacks.on_error = [](natsConnection*, natsSubscription*, natsStatus,
-                            void*) {};
-    WALPOST_ASSIGN_OR_RETURN(NewNatsConnection made,
-                             ConnectToNats(settings, callbacks));
+    WALPOST_ASSIGN_OR_RETURN(NatsConnectionHandle connection,
+                             Connected(options));
     return std::unique_ptr<JetStreamClient>(new JetStreamClient(
-        std::move(made), JetStreamApi(options.domain), timeout));
+        std::move(connection), JetStreamApi(options.domain), timeout));
   }
 
   // The answer, as JSON. kUnavailable: none came. kFailedPrecondition: nobody
@@ -44,9 +51,9 @@ class JetStreamClient {
                                   const std::string& body) {
     natsMsg* raw = nullptr;
     const std::string subject = fmt::format("{}.{}", api_, request);
-    const natsStatus status = natsConnection_RequestString(
-        &raw, made_.connection.get(), subject.c_str(), body.c_str(),
-        timeout_.count());
+    const natsStatus status =
+        natsConnection_RequestString(&raw, connection_.get(), subject.c_str(),
+                                     body.c_str(), timeout_.count());
     const NatsMessageHandle message(raw);
     if (status == NATS_NO_RESPONDERS) {
       return StatusFromJetStream(
@@ -88,14 +95,14 @@ class JetStreamClient {
     return streams;
   }
 
-  size_t max_payload_bytes() const { return made_.max_payload_bytes; }
-
  private:
-  JetStreamClient(NewNatsConnection made, std::string api,
+  JetStreamClient(NatsConnectionHandle connection, std::string api,
                   std::chrono::milliseconds timeout)
-      : made_(std::move(made)), api_(std::move(api)), timeout_(timeout) {}
+      : connection_(std::move(connection)),
+        api_(std::move(api)),
+        timeout_(timeout) {}
 
-  NewNatsConnection made_;
+  NatsConnectionHandle connection_;
   std::string api_;
   std::chrono::milliseconds timeout_;
 };
@@ -115,6 +122,14 @@ Finding NoAnswer(const absl::Status& status) {
 }
 
 }  // namespace
+
+absl::StatusOr<NatsConnectionHandle> OpenNats(const NatsOptions& options) {
+  absl::StatusOr<NatsConnectionHandle> connection = Connected(options);
+  if (connection.ok()) return connection;
+  const std::string text(connection.status().message());
+  const std::string advice = ConnectionTroubleOf(text, options.servers).advice;
+  return absl::UnavailableError(advice.empty() ? text : advice);
+}
 
 absl::StatusOr<SinkFindings> CheckNats(
     const NatsOptions& options, const std::vector<NatsSubjects>& subjects,

@@ -9,10 +9,15 @@
 
 #include "absl/status/statusor.h"
 #include "delivery/sink_findings.h"
+#include "nats/nats_handles.h"
 #include "nats/options.h"
 #include "nats/stream_check.h"
 
 namespace walpost {
+
+// A connection for questions, with the login of the sink. Blocks for up to 2 s
+// per server. kUnavailable: says why, and what to do.
+absl::StatusOr<NatsConnectionHandle> OpenNats(const NatsOptions& options);
 
 // Asks the servers, with a connection of its own, whether they answer, and
 // which streams take the subjects.

@@ -20,9 +20,10 @@ struct NatsCallbacks {
 };
 
 struct NewNatsConnection {
-  // The subscription goes first.
-  NatsConnectionHandle connection;
+  // The connection goes first: libnats (3.4) may use a subscription that is
+  // destroyed while messages come in.
   NatsSubscriptionHandle subscription;
+  NatsConnectionHandle connection;
   std::string inbox;  // what is sent to "INBOX.*" gets to `on_message`
   size_t max_payload_bytes = 0;
 };

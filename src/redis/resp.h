@@ -42,6 +42,9 @@ class Reply {
   std::string_view text() const { return TextOf(reply_.get()); }
   int64_t integer() const { return is_integer() ? reply_->integer : 0; }
 
+  // Gives it to the caller, who frees it.
+  redisReply* Release() && { return reply_.release(); }
+
   // Parts of an array: a part that is missing, or of another type, is empty or
   // 0.
   size_t size() const { return is_array() ? reply_->elements : 0; }

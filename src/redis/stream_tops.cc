@@ -40,7 +40,7 @@ void StreamTops::OnBehind(std::string_view stream, std::string_view newest) {
       "that lacked its end), and events that were published are not there any "
       "more; {}",
       stream, newest == "0-0" ? "no entry" : newest, NewestOf(stream),
-      kSendAgain);
+      kRecover);
 }
 
 const std::string& StreamTops::text() const {

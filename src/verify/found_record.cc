@@ -9,11 +9,6 @@
 namespace walpost {
 namespace {
 
-// A record may have several headers of a name: a member of the column `headers`
-// may be called `id`, too. Our `id`, like Debezium's, is the first one; headers
-// that walpost puts behind those members are the last.
-enum class Which { kFirst, kLast };
-
 std::optional<std::string> Header(const rd_kafka_message_t& message,
                                   const char* name, Which which) {
   rd_kafka_headers_t* headers = nullptr;
@@ -34,24 +29,37 @@ std::optional<std::string> Header(const rd_kafka_message_t& message,
 }
 
 // walpost has sent it beside the flow, on somebody's command.
-bool IsReplayed(const rd_kafka_message_t& message) {
+bool IsReplayed(HeaderOf header) {
   for (const char* name :
        {"walpost-replay", "walpost-recovered", "walpost-retried"}) {
-    if (Header(message, name, Which::kLast)) return true;
+    if (header(name, Which::kLast)) return true;
   }
   return false;
 }
 
 // The run of `recover` or of the snapshot that published the record.
-std::string Repair(const rd_kafka_message_t& message) {
+std::string Repair(HeaderOf header) {
   for (const char* name : {"walpost-recovered", "walpost-snapshot"}) {
-    const auto value = Header(message, name, Which::kLast);
+    const auto value = header(name, Which::kLast);
     if (value) return fmt::format("{} {}", name, *value);
   }
   return "";
 }
 
 }  // namespace
+
+void ReadHeaders(HeaderOf header, FoundRecord& record) {
+  record.id = header("id", Which::kFirst);
+  record.position = header("walpost-position", Which::kLast);
+  record.repair = Repair(header);
+  const auto claim = header("walpost-claim-check", Which::kLast);
+  const auto check = ParseClaimCheck(claim.value_or(""));
+  if (check.ok()) record.claimed = check->sha256;
+  record.is_dead_letter =
+      header("walpost-dead-letter", Which::kLast).has_value();
+  record.decision = header("walpost-decision", Which::kLast);
+  record.is_replayed = IsReplayed(header);
+}
 
 FoundRecord ToFoundRecord(const rd_kafka_message_t& message) {
   FoundRecord record;
@@ -65,16 +73,10 @@ FoundRecord ToFoundRecord(const rd_kafka_message_t& message) {
     record.value.emplace(static_cast<const char*>(message.payload),
                          message.len);
   }
-  record.id = Header(message, "id", Which::kFirst);
-  record.position = Header(message, "walpost-position", Which::kLast);
-  record.repair = Repair(message);
-  const auto claim = Header(message, "walpost-claim-check", Which::kLast);
-  const auto check = ParseClaimCheck(claim.value_or(""));
-  if (check.ok()) record.claimed = check->sha256;
-  record.is_dead_letter =
-      Header(message, "walpost-dead-letter", Which::kLast).has_value();
-  record.decision = Header(message, "walpost-decision", Which::kLast);
-  record.is_replayed = IsReplayed(message);
+  const auto header = [&message](const char* name, Which which) {
+    return Header(message, name, which);
+  };
+  ReadHeaders(header, record);
   return record;
 }
 

@@ -10,12 +10,10 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "verify/audit_database.h"
-#include "verify/deleted_records.h"
 #include "verify/envelope_payload.h"
 #include "verify/id_uniqueness.h"
 #include "verify/table_reader.h"
 #include "verify/topic_prefixes.h"
-#include "verify/topic_reader.h"
 #include "verify/value_hash.h"
 
 namespace walpost {
@@ -36,10 +34,11 @@ constexpr char kIndexSchema[] = R"(
 )";
 
 absl::Status DiskError(sqlite3* database) {
-  return absl::ResourceExhaustedError(fmt::format(
-      "keeping the events that Kafka has: {}; --work-directory names another "
-      "place",
-      sqlite3_errmsg(database)));
+  return absl::ResourceExhaustedError(
+      fmt::format("keeping the events that were published: {}; "
+                  "--work-directory names another "
+                  "place",
+                  sqlite3_errmsg(database)));
 }
 
 template <typename... Parts>
@@ -91,8 +90,8 @@ absl::StatusOr<std::unique_ptr<PublishedEventIndex>> PublishedEventIndex::Read(
     const Progress& progress) {
   WALPOST_ASSIGN_OR_RETURN(std::unique_ptr<PublishedEventIndex> known,
                            CreateEmpty(options.directory));
-  WALPOST_ASSIGN_OR_RETURN(const std::unique_ptr<TopicReader> reader,
-                           TopicReader::Connect(options.kafka));
+  WALPOST_ASSIGN_OR_RETURN(const std::unique_ptr<PublishedRecords> reader,
+                           options.connect());
   WALPOST_ASSIGN_OR_RETURN(
       const std::set<std::string> topics,
       reader->FindTopics(names, TopicPrefixes(options.outbox)));
@@ -100,7 +99,7 @@ absl::StatusOr<std::unique_ptr<PublishedEventIndex>> PublishedEventIndex::Read(
   WALPOST_RETURN_IF_ERROR(
       reader->Read(topics, [&](FoundRecord& record) -> absl::Status {
         if (++read % kRecordsPerReport == 0) {
-          progress("reading Kafka", read,
+          progress(fmt::format("reading {}", reader->name()), read,
                    static_cast<uint64_t>(reader->total()));
         }
         if (!record.id) return absl::OkStatus();
@@ -108,18 +107,19 @@ absl::StatusOr<std::unique_ptr<PublishedEventIndex>> PublishedEventIndex::Read(
         return known->Add({record.topic, *record.id, record.key,
                            payload.value(), record.claimed});
       }));
-  progress("looking for what Kafka has deleted", 0, 0);
+  progress(fmt::format("looking for what {} has deleted", reader->name()), 0,
+           0);
   WALPOST_RETURN_IF_ERROR(known->FindExpired(options, topics, *reader));
   return known;
 }
 
 absl::Status PublishedEventIndex::FindExpired(
     const Options& options, const std::set<std::string>& topics,
-    TopicReader& reader) {
+    PublishedRecords& reader) {
   WALPOST_ASSIGN_OR_RETURN(const std::unique_ptr<AuditDatabase> audit,
                            AuditDatabase::Create(options.directory));
   WALPOST_ASSIGN_OR_RETURN(const DeletedRecords deleted,
-                           AddDeletedRecords(reader, topics, *audit));
+                           reader.AddDeletedRecords(topics, *audit));
   if (!deleted.may_be_some) return absl::OkStatus();
   WALPOST_RETURN_IF_ERROR(reader.Read(topics, [&](FoundRecord& record) {
     const EnvelopePayload payload(options.outbox.value_format, record.value);

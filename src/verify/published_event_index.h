@@ -1,4 +1,4 @@
-// PublishedEventIndex: the events that Kafka already has.
+// PublishedEventIndex: the events that the brokers already have.
 //
 // An event is identified by its topic, id, key and value, not by its id alone:
 // two tables may count from 1, and a sequence that was restored with its
@@ -20,7 +20,7 @@
 #include "base/sha256.h"
 #include "outbox/options.h"
 #include "verify/expectation_query.h"
-#include "verify/topic_reader.h"
+#include "verify/published_records.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -35,7 +35,7 @@ class PublishedEventIndex {
   struct Options {
     ReloadableText conninfo;  // with the password
     OutboxOptions outbox;
-    TopicReaderOptions kafka;
+    ConnectToRecords connect;
     std::string directory = "/tmp";  // for the temporary file
     ConfirmedBy confirmed_by;
   };
@@ -50,9 +50,9 @@ class PublishedEventIndex {
     std::optional<Sha256Digest> claimed = std::nullopt;
   };
   enum class Answer {
-    kUnknown,  // not in Kafka
+    kUnknown,  // not there
     kKnown,
-    // Kafka has the id on this topic, with another key or value. The id cannot
+    // The id is on this topic, with another key or value. The id cannot
     // repeat (id_uniqueness.h): it is the same event, altered since.
     kAltered,
     // The same, but such an id can repeat: it is another event.
@@ -60,7 +60,7 @@ class PublishedEventIndex {
     // Another identical row was asked for before: there may be only one record
     // for both.
     kTwin,
-    // It was there, and Kafka has deleted it (expired_rows.h).
+    // It was there, and has been deleted (expired_rows.h).
     kExpired,
   };
 
@@ -88,7 +88,7 @@ class PublishedEventIndex {
   // Reads everything a second time, if Kafka may have deleted records.
   absl::Status FindExpired(const Options& options,
                            const std::set<std::string>& topics,
-                           TopicReader& reader);
+                           PublishedRecords& reader);
   // Binds and runs a statement. True if it has found a row.
   absl::StatusOr<bool> Run(sqlite3_stmt* statement, std::string_view topic,
                            std::string_view id, std::optional<int64_t> content);

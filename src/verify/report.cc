@@ -10,10 +10,10 @@ namespace walpost {
 namespace {
 
 constexpr std::array<KindDescription, kFindingKinds> kKinds = {{
-    {"missing", "committed, but not in Kafka"},
-    {"unconfirmed", "pending: not in Kafka, and not confirmed yet"},
+    {"missing", "committed, but not in {}"},
+    {"unconfirmed", "pending: not in {}, and not confirmed yet"},
     {"expired",
-     "no longer in Kafka: retention or compaction has deleted what was sent"},
+     "no longer in {}: retention or compaction has deleted what was sent"},
     {"other_origin",
      "replicated to this server, and so not published here (postgres.origin: "
      "none)"},
@@ -21,7 +21,7 @@ constexpr std::array<KindDescription, kFindingKinds> kKinds = {{
     {"dead_letter", "has a dead letter, and is not in its topic"},
     {"discarded", "not in its topic, because somebody has discarded it"},
     {"skipped", "not in its topic, because somebody has skipped it"},
-    {"not_in_table", "in Kafka, but not in the table (pruned, or deleted)"},
+    {"not_in_table", "in {}, but not in the table (pruned, or deleted)"},
     {"newer", "committed while we read"},
     {"altered", "another value than the row's"},
     {"wrong_topic", "on another topic"},
@@ -56,7 +56,7 @@ std::string Report::ToText() const {
     const FoundOfKind& found = findings[i];
     if (found.count == 0 && !found.is_error) continue;
     text += fmt::format("{:>12} {}: {}\n", found.count, kKinds[i].name,
-                        kKinds[i].text);
+                        fmt::format(fmt::runtime(kKinds[i].text), brokers));
     for (const std::string& example : found.examples) {
       text += fmt::format("{:>16}{}\n", "", example);
     }

@@ -36,7 +36,7 @@ inline constexpr size_t kFindingKinds = 20;
 
 struct KindDescription {
   std::string_view name;  // in JSON and in text
-  std::string_view text;
+  std::string_view text;  // {} is for the brokers
 };
 const KindDescription& Describe(FindingKind kind);
 
@@ -49,6 +49,7 @@ struct FoundOfKind {
 inline constexpr char kNotChecked[] = "not checked";
 
 struct Report {
+  std::string brokers = "Kafka";  // as people say it
   uint64_t expected = 0;
   uint64_t records = 0;
   // "column X", "header walpost-position", or kNotChecked.

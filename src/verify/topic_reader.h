@@ -1,5 +1,5 @@
-// TopicReader: reads every record of some topics, from the beginning to their
-// present end. Kafka's consumer API, without a group; blocking.
+// TopicReader: the records that Kafka has. Kafka's consumer API, without a
+// group; blocking.
 //
 // Records of aborted transactions are left out. While a transaction is open, it
 // waits for its end (UnreadPartitions).
@@ -22,7 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/reloadable_text.h"
-#include "verify/audit_database.h"
+#include "verify/published_records.h"
 #include "verify/topic_limits.h"
 #include "verify/unread_partitions.h"
 
@@ -56,7 +56,7 @@ struct TopicReaderOptions {
   std::chrono::milliseconds transaction_limit{75'000};
 };
 
-class TopicReader {
+class TopicReader final : public PublishedRecords {
  public:
   static absl::StatusOr<std::unique_ptr<TopicReader>> Connect(
       const TopicReaderOptions& options);
@@ -64,22 +64,14 @@ class TopicReader {
   // The id of the cluster; empty: none. kUnavailable: no broker answers.
   absl::StatusOr<std::string> ClusterId();
 
-  // Topics of the cluster that are in `names` or begin with one of `prefixes`.
-  // kPermissionDenied: the user may not see one of `names`.
+  std::string_view name() const override { return "Kafka"; }
   absl::StatusOr<std::set<std::string>> FindTopics(
       const std::set<std::string>& names,
-      const std::set<std::string>& prefixes);
-
-  // True if topics that begin with one of `prefixes` may exist, although they
-  // are not listed: the user may not see such topics.
-  absl::StatusOr<bool> MayHide(const std::set<std::string>& prefixes);
-
-  // `take` gets every record, partition by partition in order; its views are
-  // valid during the call. `total` is known before the first one: the number of
-  // offsets between beginning and end. kUnavailable: the brokers do not answer,
-  // or a transaction stays open.
-  absl::Status Read(const std::set<std::string>& topics,
-                    const std::function<absl::Status(FoundRecord&)>& take);
+      const std::set<std::string>& prefixes) override;
+  absl::StatusOr<bool> MayHide(const std::set<std::string>& prefixes) override;
+  absl::Status Read(
+      const std::set<std::string>& topics,
+      const std::function<absl::Status(FoundRecord&)>& take) override;
   // The same, with all that a record has.
   using TakeMessage = std::function<absl::Status(const rd_kafka_message_t&)>;
   absl::Status ReadMessages(const std::set<std::string>& topics,
@@ -96,7 +88,10 @@ class TopicReader {
   std::optional<int32_t> PartitionOf(const std::string& topic,
                                      std::string_view key) const;
 
-  int64_t total() const { return total_; }
+  // The number of offsets between beginning and end.
+  int64_t total() const override { return total_; }
+  absl::StatusOr<DeletedRecords> AddDeletedRecords(
+      const std::set<std::string>& topics, AuditDatabase& audit) override;
 
   // The partitions of those topics that exist, and where they begin now.
   absl::StatusOr<std::vector<PartitionStart>> FindStarts(

@@ -9,7 +9,6 @@
 #include "fmt/format.h"
 #include "outbox/event_digest.h"
 #include "outbox/row_origin.h"
-#include "verify/deleted_records.h"
 #include "verify/empty_table.h"
 #include "verify/envelope_payload.h"
 #include "verify/topic_prefixes.h"
@@ -65,9 +64,9 @@ absl::StatusOr<Report> Verifier::Run() {
   } else {
     WALPOST_RETURN_IF_ERROR(ReadIds());
   }
-  at_kafka_ = true;
+  at_brokers_ = true;
   WALPOST_RETURN_IF_ERROR(ReadTopics());
-  at_kafka_ = false;
+  at_brokers_ = false;
   WALPOST_RETURN_IF_ERROR(JudgeEmptyTables());
   progress_("comparing", 0, 0);
   WALPOST_RETURN_IF_ERROR(audit_database_->Sort());
@@ -84,6 +83,7 @@ absl::StatusOr<Report> Verifier::Run() {
   row_orders_.erase("");
   judgement.row_order = absl::StrJoin(row_orders_, ", ");
   WALPOST_ASSIGN_OR_RETURN(Report report, Judge(*audit_database_, judgement));
+  report.brokers = brokers_;
   report.confirmed = confirmed_;
   report.notes = notes_;
   if (report[FindingKind::kMissing].count > 0 && !unseen_topic_.empty()) {
@@ -256,8 +256,9 @@ absl::Status Verifier::ReadIds() {
 }
 
 absl::Status Verifier::ReadTopics() {
-  WALPOST_ASSIGN_OR_RETURN(const std::unique_ptr<TopicReader> reader,
-                           TopicReader::Connect(options_.kafka));
+  WALPOST_ASSIGN_OR_RETURN(const std::unique_ptr<PublishedRecords> reader,
+                           options_.connect());
+  brokers_ = reader->name();
   std::set<std::string> names = topics_;
   names.insert(options_.more_topics.begin(), options_.more_topics.end());
   WALPOST_ASSIGN_OR_RETURN(
@@ -272,22 +273,16 @@ absl::Status Verifier::ReadTopics() {
           "who has no right on it (walpost check -c FILE shows it)");
     }
   }
-  if (options_.kafka.isolation == TopicReaderOptions::Isolation::kUncommitted) {
-    options_.undecided.push_back(
-        "records of aborted and open transactions were counted "
-        "(--read-uncommitted), so a row may have no other record");
-  }
   const auto take = [&](FoundRecord& record) {
     if (++records_ % kProgressEvery == 0) {
-      progress_("reading Kafka", records_,
+      progress_(fmt::format("reading {}", brokers_), records_,
                 static_cast<uint64_t>(reader->total()));
     }
     return TakeRecord(record);
   };
   WALPOST_RETURN_IF_ERROR(reader->Read(topics, take));
-  WALPOST_ASSIGN_OR_RETURN(
-      const DeletedRecords deleted,
-      AddDeletedRecords(*reader, topics, *audit_database_));
+  WALPOST_ASSIGN_OR_RETURN(const DeletedRecords deleted,
+                           reader->AddDeletedRecords(topics, *audit_database_));
   unseen_topic_ = deleted.unseen_topic;
   return absl::OkStatus();
 }

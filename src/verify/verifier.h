@@ -21,9 +21,9 @@
 #include "outbox/options.h"
 #include "verify/audit_database.h"
 #include "verify/audit_queries.h"
+#include "verify/published_records.h"
 #include "verify/report.h"
 #include "verify/table_reader.h"
-#include "verify/topic_reader.h"
 
 namespace walpost {
 
@@ -34,7 +34,7 @@ struct VerifierOptions {
   std::string parking_table;  // empty: events are not parked
   std::string slot;
   std::string publication;
-  TopicReaderOptions kafka;
+  ConnectToRecords connect;
 
   ComparedAs compared_as = ComparedAs::kBytes;
   std::string sequence_column;
@@ -60,11 +60,11 @@ class Verifier {
       : options_(std::move(options)), progress_(std::move(progress)) {}
 
   // kInvalidArgument: the configuration does not fit the table. kUnavailable:
-  // Postgres or Kafka is unreachable.
+  // Postgres or the brokers are unreachable.
   absl::StatusOr<Report> Run();
 
-  // True if an error of Run came from Kafka, not Postgres.
-  bool failed_at_kafka() const { return at_kafka_; }
+  // True if an error of Run came from the brokers, not Postgres.
+  bool failed_at_brokers() const { return at_brokers_; }
 
  private:
   absl::Status ReadTables();
@@ -96,7 +96,8 @@ class Verifier {
   std::vector<std::string> empty_tables_;
   uint64_t records_ = 0;
   bool all_rows_confirmed_ = true;  // when they were read
-  bool at_kafka_ = false;
+  bool at_brokers_ = false;
+  std::string_view brokers_;  // as people say it
   Report::Confirmed confirmed_ = Report::Confirmed::kAll;
 };
 

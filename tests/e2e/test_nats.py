@@ -189,8 +189,8 @@ def test_p9_a_stream_that_was_made_again_is_a_gap(
     relay.start()
     relay.wait_unready("deleted and created again", 40)
     relay.stop()
-    refused = relay.verb("recover")
-    assert refused.returncode and "does not read streams" in refused.stderr
+    looked = relay.verb("recover", "--dry-run", "--order-by", "sequence")
+    assert looked.returncode == 0, looked.stdout + looked.stderr
     accepted = relay.verb("recover", "--accept")
     assert accepted.returncode == 0, accepted.stdout + accepted.stderr
     relay.run()
@@ -223,14 +223,6 @@ def test_check_finds_and_its_commands_help(relay_of, nats, outbox, topics):
     checked = relay.verb("check")
     assert "acknowledges nothing" in checked.stdout and checked.returncode
     nats.api(f"STREAM.DELETE.{name}")
-
-
-def test_verbs_that_read_back_are_refused(relay_of, outbox):
-    relay = relay_of()
-    for verb in (["verify"], ["dead-letters", "list"]):
-        said = relay.verb(*verb)
-        assert said.returncode == 2, (verb, said)
-        assert "does not read streams" in said.stderr, said.stderr
 
 
 @pytest.mark.parametrize("key, value, reason", [

@@ -282,14 +282,6 @@ def test_refusals_name_the_key(walpost, database, redis, topics, sections,
     assert named in relay.log()
 
 
-@pytest.mark.parametrize("words", [("verify",), ("dead-letters", "list")])
-def test_verbs_that_read_back_are_refused(relay_of, outbox, words):
-    assert outbox
-    said = relay_of().verb(*words)
-    assert said.returncode != 0
-    assert "sink: redis" in said.stderr, said.stderr
-
-
 @pytest.fixture
 def encrypted(directory):
     """A server that asks for a client's certificate, and the Authority."""

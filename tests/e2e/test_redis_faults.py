@@ -147,8 +147,9 @@ def test_p1_p3_the_disk_is_full(relay_of, own_redis, outbox, dice):
 
 @pytest.mark.parametrize("how, values", [
     (("--accept",), ["2", "3"]),
+    (("--order-by", "sequence"), ["1", "2", "3"]),
     (("--since", "1h", "--order-by", "sequence"), ["1", "2", "3"]),
-], ids=["accepted", "sent again"])
+], ids=["accepted", "missing", "sent again"])
 def test_p9_a_flush_is_named_until_an_operator_goes_on(
         relay_of, own_redis, database, outbox, topics, directory, how, values):
     database.execute("alter table outbox add created_at timestamptz not null "

@@ -48,7 +48,9 @@ class Broker {
   // What only some kinds have.
   //
   // Why events cannot be read back, and how a user sees them; empty: they can.
-  virtual std::string_view why_unread() const = 0;
+  virtual std::string_view why_unread() const { return ""; }
+  // Requires that they can.
+  virtual ConnectToRecords Records() const { return nullptr; }
   // For sinks with transactions.
   virtual RecordReader Reader() const { return nullptr; }
   virtual absl::StatusOr<std::map<std::string, std::string>> TopicIds(

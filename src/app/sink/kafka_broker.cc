@@ -50,7 +50,11 @@ class KafkaBroker final : public Broker {
     return reader->ClusterId();
   }
 
-  std::string_view why_unread() const override { return ""; }
+  ConnectToRecords Records() const override {
+    return [options = TopicReaderOptionsOf(config_)] {
+      return TopicReader::Connect(options);
+    };
+  }
 
   RecordReader Reader() const override {
     return [kafka = config_.kafka](const TopicRecord& record,

@@ -30,7 +30,7 @@ class TopicsOfTables {
       : config_(config), conninfo_(conninfo) {}
 
   absl::Status Connect() {
-    WALPOST_RETURN_IF_ERROR(RequireReadableSink(config_, "this"));
+    WALPOST_RETURN_IF_ERROR(RequireKafka(config_, "this"));
     WALPOST_ASSIGN_OR_RETURN(rows_, TableReader::Connect(conninfo_));
     WALPOST_ASSIGN_OR_RETURN(
         topics_, TopicReader::Connect(TopicReaderOptionsOf(config_)));

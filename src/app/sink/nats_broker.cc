@@ -4,8 +4,10 @@
 #include "app/sink/broker.h"
 #include "app/sink/checked_topics.h"
 #include "base/kafka_cluster.h"
+#include "base/status_macros.h"
 #include "nats/nats_check.h"
 #include "nats/nats_sinks.h"
+#include "verify/nats_records.h"
 
 namespace walpost {
 namespace {
@@ -46,9 +48,12 @@ class NatsBroker final : public Broker {
     return kUnnamedNats;
   }
 
-  std::string_view why_unread() const override {
-    return "walpost does not read streams of JetStream; nats stream view "
-           "STREAM shows what is in one";
+  ConnectToRecords Records() const override {
+    return [nats = config_.nats]()
+               -> absl::StatusOr<std::unique_ptr<PublishedRecords>> {
+      WALPOST_ASSIGN_OR_RETURN(NatsConnectionHandle connection, OpenNats(nats));
+      return std::make_unique<NatsRecords>(connection.release(), nats.domain);
+    };
   }
 
   absl::StatusOr<std::map<std::string, std::string>> TopicIds(

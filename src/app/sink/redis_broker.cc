@@ -5,7 +5,10 @@
 #include "app/sink/broker.h"
 #include "app/sink/checked_topics.h"
 #include "base/kafka_cluster.h"
+#include "base/status_macros.h"
+#include "redis/redis_client.h"
 #include "redis/redis_sinks.h"
+#include "verify/redis_records.h"
 
 namespace walpost {
 namespace {
@@ -48,9 +51,18 @@ class RedisBroker final : public Broker {
     return std::string(kUnnamedRedis);
   }
 
-  std::string_view why_unread() const override {
-    return "streams are trimmed and consumed at will; XRANGE shows what is in "
-           "one";
+  ConnectToRecords Records() const override {
+    return [redis = config_.redis]()
+               -> absl::StatusOr<std::unique_ptr<PublishedRecords>> {
+      WALPOST_ASSIGN_OR_RETURN(std::shared_ptr<RedisClient> client,
+                               RedisClient::Connect(redis));
+      return std::make_unique<RedisRecords>(
+          [client = std::move(client)](const std::vector<std::string>& command)
+              -> absl::StatusOr<RedisReplyHandle> {
+            WALPOST_ASSIGN_OR_RETURN(Reply reply, client->Ask(command));
+            return RedisReplyHandle(std::move(reply).Release());
+          });
+    };
   }
 
  private:

@@ -49,6 +49,18 @@ absl::Status RequireReadableSink(const Config& config, std::string_view verb,
       instead));
 }
 
+absl::Status RequireKafka(const Config& config, std::string_view verb,
+                          std::string_view instead) {
+  if (config.sink == SinkKind::kKafka) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "{} reads Kafka, and sink is {}{}{}", verb,
+      NameIn(kSinkKinds, config.sink), instead.empty() ? "" : ". ", instead));
+}
+
+ConnectToRecords RecordsOf(const Config& config) {
+  return BrokerOf(config)->Records();
+}
+
 absl::Status CheckSinkOptions(const Config& config) {
   return BrokerOf(config)->CheckOptions();
 }

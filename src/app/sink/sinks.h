@@ -22,6 +22,7 @@
 #include "delivery/sink_knowledge.h"
 #include "delivery/transactional_id.h"
 #include "outbox/route.h"
+#include "verify/published_records.h"
 
 namespace walpost {
 
@@ -35,6 +36,14 @@ absl::Status RequireSink(const Config& config);
 // not give it back. `instead`: what to do in place of the verb; may be empty.
 absl::Status RequireReadableSink(const Config& config, std::string_view verb,
                                  std::string_view instead = "");
+
+// For verbs that read topics and settings of Kafka. kInvalidArgument: the sink
+// is another one. `instead`: as above.
+absl::Status RequireKafka(const Config& config, std::string_view verb,
+                          std::string_view instead = "");
+
+// Reads back what was sent. Requires RequireReadableSink.
+ConnectToRecords RecordsOf(const Config& config);
 
 // The error of a SinkFactory, if the configuration of the sink is wrong.
 absl::Status CheckSinkOptions(const Config& config);

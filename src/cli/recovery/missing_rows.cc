@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "app/sink/topic_reader_options.h"
+#include "app/sink/sinks.h"
 #include "base/status_macros.h"
 #include "cli/shared/complete_conninfo.h"
 #include "cli/shared/work_directory.h"
@@ -21,7 +21,7 @@ absl::StatusOr<MissingRows> ReadKafka(const Config& config,
   PublishedEventIndex::Options options;
   options.conninfo = CompleteConninfo(config.postgres.server);
   options.outbox = outbox;
-  options.kafka = TopicReaderOptionsOf(config);
+  options.connect = RecordsOf(config);
   options.directory = WorkDirectory(work_directory);
   options.confirmed_by = std::move(confirmed_by);
   WALPOST_ASSIGN_OR_RETURN(const std::set<std::string> topics,
