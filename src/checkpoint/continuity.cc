@@ -129,33 +129,64 @@ std::string DescribeInvalidation(std::string_view reason) {
                      meaning);
 }
 
-std::optional<std::string> DescribeOtherKafka(const std::string& known,
-                                              const std::string& observed) {
+namespace {
+
+// An id of brokers, as people say it.
+std::string NameOfCluster(std::string_view id) {
+  if (id == kUnnamedNats) return "NATS";
+  if (id == kUnnamedRabbitmq) return "RabbitMQ";
+  if (id == kUnnamedRedis) return "Redis";
+  if (id == kUnnamedCluster) return "brokers without a cluster id";
+  return fmt::format("cluster {}", id);
+}
+
+// What says where they are.
+std::string_view AddressKeyOf(std::string_view id) {
+  if (id == kUnnamedNats) return "nats.servers";
+  if (id == kUnnamedRedis) return "redis.address";
+  if (id == kUnnamedRabbitmq) return "rabbitmq.nodes";
+  return id == kUnnamedCluster ? "kafka.brokers"
+                               : "kafka.brokers (rabbitmq.nodes)";
+}
+
+// True if brokers that reported no id may be those of `id`.
+bool MayHaveId(std::string_view unnamed, std::string_view id) {
+  const bool may_have_one =
+      unnamed == kUnnamedCluster || unnamed == kUnnamedRabbitmq;
+  return may_have_one && !IsUnnamedCluster(id);
+}
+
+}  // namespace
+
+std::optional<std::string> DescribeOtherBrokers(const std::string& known,
+                                                const std::string& observed) {
   if (known.empty() || observed.empty() || known == observed) {
     return std::nullopt;
   }
-  if (IsUnnamedCluster(known)) {
+  constexpr std::string_view kIfSame =
+      "or, if they are the same brokers, walpost recover -c FILE --accept";
+  const std::string now = NameOfCluster(observed);
+  const std::string before = NameOfCluster(known);
+  const std::string_view key = AddressKeyOf(observed);
+  if (MayHaveId(known, observed)) {
     return fmt::format(
-        "the brokers are Kafka cluster {}, and those that acknowledged the "
-        "events before reported no cluster id: it is not known whether they "
-        "are in this Kafka. Correct kafka.brokers; or, if it is the same "
-        "Kafka, "
-        "walpost recover -c FILE --accept",
-        observed);
+        "the brokers are {}, and those that acknowledged the events before "
+        "reported no cluster id: it is not known whether they have them. "
+        "Correct {}; {}",
+        now, key, kIfSame);
   }
-  if (IsUnnamedCluster(observed)) {
+  if (MayHaveId(observed, known)) {
     return fmt::format(
         "the brokers report no cluster id, and the events before were "
-        "acknowledged by Kafka cluster {}: it is not known whether they are in "
-        "this Kafka. Correct kafka.brokers, or the proxy that withholds the "
-        "id; or, if it is the same Kafka, walpost recover -c FILE --accept",
-        known);
+        "acknowledged by {}: it is not known whether these have them. Correct "
+        "{}, or the proxy that withholds the id; {}",
+        before, key, kIfSame);
   }
   return fmt::format(
-      "the brokers are Kafka cluster {}, and the events before were "
-      "acknowledged by cluster {}: what was published is not in this Kafka. "
-      "Correct kafka.brokers; or, when Kafka was replaced for good, {}",
-      observed, known, kRecover);
+      "the brokers are {}, and the events before were acknowledged by {}: what "
+      "was published is not in these brokers. Correct sink or {}; or, when the "
+      "brokers were replaced for good, {}",
+      now, before, key, kRecover);
 }
 
 namespace {
@@ -215,7 +246,7 @@ Continuity JudgeEvidence(const KnownSource& known,
                     change, Missing(known, observed.wal_end), kRecover));
   }
   if (const auto other =
-          DescribeOtherKafka(known.kafka_cluster, observed.kafka_cluster)) {
+          DescribeOtherBrokers(known.kafka_cluster, observed.kafka_cluster)) {
     return ReportGap(kGapKafkaReplaced, *other);
   }
   const Lsn resumes_at = std::max(observed.slot->confirmed, known.confirmed);

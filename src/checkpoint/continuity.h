@@ -75,10 +75,10 @@ struct Continuity {
 // and newer), or "conflicting" (16); empty: the server gives none.
 std::string DescribeInvalidation(std::string_view reason);
 
-// Describes a change of the Kafka cluster; empty names are not known. nullopt:
-// it is the same cluster, or it is not known.
-std::optional<std::string> DescribeOtherKafka(const std::string& known,
-                                              const std::string& observed);
+// Describes a change of the brokers, by their ids (kafka_cluster.h); empty: not
+// known. nullopt: they are the same, or it is not known.
+std::optional<std::string> DescribeOtherBrokers(const std::string& known,
+                                                const std::string& observed);
 
 // The command that publishes what Kafka lacks of a table.
 std::string PublishMissingCommand(const std::string& table);

@@ -244,12 +244,14 @@ TEST(ContinuityTest, FollowsAPromotionWithASlotExactlyWhereWeConfirmed) {
 }
 
 TEST(ContinuityTest, P9BrokersThatReportNoClusterMayBeOthers) {
-  EXPECT_THAT(DescribeOtherKafka("known", kUnnamedCluster).value_or(""),
+  EXPECT_THAT(DescribeOtherBrokers("known", kUnnamedCluster).value_or(""),
               HasSubstr("report no cluster id"));
-  EXPECT_EQ(DescribeOtherKafka("", kUnnamedCluster), std::nullopt);
-  EXPECT_EQ(DescribeOtherKafka(kUnnamedCluster, kUnnamedCluster), std::nullopt);
-  EXPECT_THAT(DescribeOtherKafka(kUnnamedCluster, "named by now").value_or(""),
-              HasSubstr("it is not known"));
+  EXPECT_EQ(DescribeOtherBrokers("", kUnnamedCluster), std::nullopt);
+  EXPECT_EQ(DescribeOtherBrokers(kUnnamedCluster, kUnnamedCluster),
+            std::nullopt);
+  EXPECT_THAT(
+      DescribeOtherBrokers(kUnnamedCluster, "named by now").value_or(""),
+      HasSubstr("it is not known"));
 }
 
 // The sink was changed: the checkpoint is of NATS, say, and Redis answers.
@@ -258,11 +260,20 @@ TEST(ContinuityTest, P9BrokersOfAnotherKindDoNotHaveTheEvents) {
                                 kUnnamedRedis};
   for (const char* known : kKinds) {
     for (const char* observed : kKinds) {
-      const bool is_other = DescribeOtherKafka(known, observed).has_value();
+      const bool is_other = DescribeOtherBrokers(known, observed).has_value();
       EXPECT_EQ(is_other, std::string_view(known) != observed)
           << known << " " << observed;
     }
-    EXPECT_TRUE(DescribeOtherKafka("named", known).has_value());
+    EXPECT_TRUE(DescribeOtherBrokers("named", known).has_value());
+    const bool may_have_it = std::string_view(known) == kUnnamedCluster ||
+                             std::string_view(known) == kUnnamedRabbitmq;
+    for (const auto& text : {DescribeOtherBrokers("named", known),
+                             DescribeOtherBrokers(known, "named")}) {
+      EXPECT_THAT(text.value_or(""),
+                  HasSubstr(may_have_it ? "it is not known whether"
+                                        : "is not in these brokers"))
+          << known;
+    }
     EXPECT_TRUE(IsUnnamedCluster(known));
   }
   EXPECT_FALSE(IsUnnamedCluster("unnamed-but-named-so"));

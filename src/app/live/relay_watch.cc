@@ -171,7 +171,7 @@ void Relay::CheckKafka() {
 }
 
 std::optional<Gap> Relay::FindKafkaGap() const {
-  const auto other = DescribeOtherKafka(continuity_.kafka_cluster(),
+  const auto other = DescribeOtherBrokers(continuity_.kafka_cluster(),
                                         sinks_.Health().cluster_id);
   if (other) return Gap{kGapKafkaReplaced, *other};
   const std::string& replaced = knowledge_->replaced_topic();
