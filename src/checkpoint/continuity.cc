@@ -20,7 +20,7 @@ std::string Missing(const KnownSource& known, std::optional<Lsn> until) {
           ? fmt::format("after {}", known.confirmed.ToString())
           : "since walpost last ran";
   return fmt::format(
-      "events committed {}{} may be missing in Kafka", from,
+      "events committed {}{} may not have been published", from,
       until ? fmt::format(" and before {}", until->ToString()) : "");
 }
 
@@ -96,7 +96,7 @@ Continuity AfterPromotion(const KnownSource& known,
   if (observed.fork && known.confirmed > *observed.fork) {
     text += fmt::format(
         "; what committed between {} and {} was lost with the old primary, and "
-        "its events are in Kafka all the same",
+        "its events are published all the same",
         observed.fork->ToString(), known.confirmed.ToString());
   }
   return {Kind::kFollowPromotion, "", std::move(text)};
@@ -215,7 +215,7 @@ std::string DescribePassed(const std::vector<PassedTable>& passed,
             : "";
     text += fmt::format(
         "walpost has passed over rows of table {}, which was not in "
-        "outbox.tables: rows committed {}before {} may be missing in Kafka",
+        "outbox.tables: rows committed {}before {} may not have been published",
         table.name, from, resumes_at.ToString());
     const auto rows = observed.unsent_rows.find(table.name);
     if (rows != observed.unsent_rows.end()) text += "; " + rows->second;
@@ -259,8 +259,8 @@ Continuity JudgeEvidence(const KnownSource& known,
   return {Kind::kGoOn, "",
           has_new_owner && !known.coverage.empty()
               ? "the publication has another owner than when the last event "
-                "was sent; if it was altered before that, rows may be missing "
-                "in Kafka: walpost verify -c FILE names them"
+                "was sent; if it was altered before that, rows may not "
+                "have been published: walpost verify -c FILE names them"
               : ""};
 }
 
@@ -317,8 +317,9 @@ Continuity JudgeContinuity(const KnownSource& known,
     return ReportGap(
         kGapServerBehind,
         fmt::format("the server's WAL ends at {}, before {}, which was "
-                    "confirmed: it was restored from a backup. Events "
-                    "are in Kafka that the database does not have; {}",
+                    "confirmed: it was restored from a backup. Events are "
+                    "published that "
+                    "the database does not have; {}",
                     observed.wal_end.ToString(), known.confirmed.ToString(),
                     kRecover));
   }

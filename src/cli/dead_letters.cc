@@ -199,7 +199,7 @@ void AddDeadLetters(CLI::App& app, int& exit_code) {
       "with the\nheader walpost-retried. With dead_letter.store: postgres, the "
       "walpost that has\nthe slot does that.\n"
       "Exit codes: 0 done, 1 no match, or some could not be retried yet, 2 "
-      "usage, 3 Postgres,\n4 Kafka.");
+      "usage, 3 Postgres,\n4 the brokers.");
   verb.Callback(
       [arguments, &exit_code] { exit_code = RunDeadLetters(*arguments); });
 }

@@ -256,14 +256,14 @@ class Initializer {
 
   // A slot that existed before is not created again silently (P9).
   absl::Status Gap(const BirthRecord& birth) const {
-    return absl::FailedPreconditionError(
-        fmt::format("slot {0} was made at {1} on system {2}, and is missing: "
-                    "events that were committed since walpost last ran may be "
-                    "missing in Kafka. walpost recover -c FILE publishes them; "
-                    "walpost init -c FILE --fresh starts again without them. "
-                    "If the database was moved: {3}",
-                    birth.slot, birth.consistent_point.ToString(),
-                    birth.system_identifier, kForgetPositions));
+    return absl::FailedPreconditionError(fmt::format(
+        "slot {0} was made at {1} on system {2}, and is missing: "
+        "events that were committed since walpost last ran may not "
+        "have been published. walpost recover -c FILE publishes them; "
+        "walpost init -c FILE --fresh starts again without them. "
+        "If the database was moved: {3}",
+        birth.slot, birth.consistent_point.ToString(), birth.system_identifier,
+        kForgetPositions));
   }
 
   // `before`: of an older release; else the slot begins at its position.

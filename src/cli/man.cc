@@ -85,7 +85,7 @@ std::string ManualPage(const CLI::App& app) {
       ".TP\n.B walpost status\n"
       "Show the state; exit code 0 if it is ready.\n"
       ".TP\n.B walpost verify \\-c /etc/walpost/shop.yaml\n"
-      "Compare the outbox of another database with the records in Kafka.\n"
+      "Compare the outbox of another database with what was published.\n"
       ".SH SIGNALS\n"
       ".TP\n.B SIGTERM, SIGINT\n"
       "Stop: wait for acknowledgements of records in flight, confirm them to "

@@ -147,7 +147,7 @@ void PrintResult(const Arguments& arguments, const Config& config,
                  const Counts& counts, const MissingRows& missing,
                  const OnlyInSlot& only) {
   const std::string what =
-      arguments.wish.since.empty() ? "are not in Kafka" : "are wanted";
+      arguments.wish.since.empty() ? "are not published" : "are wanted";
   if (arguments.wish.dry_run) {
     Print("{} rows looked at, {} {}{}; nothing was done\n", counts.rows,
           counts.published, what, SetAsideText(counts));
@@ -183,8 +183,8 @@ int Accept(const Config& config, const RecoveryPlan& plan) {
   if (!accepted.ok()) return Fail(accepted, kExitPostgres);
   Print(
       "accepted: walpost continues where slot {} stands; nothing was "
-      "published. Start walpost; walpost verify -c FILE names the rows that "
-      "Kafka lacks\n",
+      "published. Start walpost; walpost verify -c FILE names the rows "
+      "that are not published\n",
       config.postgres.slot);
   PrintForConsumers(plan);
   return kExitOk;
@@ -271,7 +271,7 @@ int RunRecover(const Arguments& arguments) {
 void AddRecover(CLI::App& app, int& exit_code) {
   Verb verb(
       app, "recover",
-      "After a gap: publish the rows that Kafka lacks, and make a new slot");
+      "After a gap: publish the rows that are missing, and make a new slot");
   auto arguments = std::make_shared<Arguments>();
   RecoveryOptions& wish = arguments->wish;
   arguments->config.AddTo(verb);
@@ -289,10 +289,10 @@ void AddRecover(CLI::App& app, int& exit_code) {
       .Excludes(accept);
   verb.Option("--since", wish.since,
               "Publish all rows since this time (1h: an hour ago), "
-              "whether Kafka has them or not")
+              "whether they were sent or not")
       .Excludes(accept);
   verb.Flag("--expired", arguments->expired,
-            "Also publish rows whose records Kafka has deleted (retention, "
+            "Also publish rows whose records were deleted (retention, "
             "compaction)")
       .Excludes(accept);
   verb.Option("--order-by", arguments->order_by,
@@ -303,7 +303,7 @@ void AddRecover(CLI::App& app, int& exit_code) {
               "Folder of the temporary database ($TMPDIR, else /tmp)");
   verb.Footer(
       "Exit codes: 0 done, 2 usage, 3 Postgres, or nothing to recover from, 4 "
-      "Kafka.");
+      "the brokers.");
   verb.Callback(
       [arguments, &exit_code] { exit_code = RunRecover(*arguments); });
 }

@@ -256,7 +256,7 @@ void AddReplay(CLI::App& app, int& exit_code) {
   verb.Flag("--dry-run", arguments->dry_run, "Only count");
   verb.Footer(
       "Exit codes: 0 done, 1 stopped before the end, 2 usage, 3 Postgres, 4 "
-      "Kafka.");
+      "the brokers.");
   verb.Callback([arguments, &exit_code] { exit_code = RunReplay(*arguments); });
 }
 

@@ -290,7 +290,7 @@ void AddRun(CLI::App& app, int& exit_code) {
             "Print the configuration in effect, without secrets, and exit");
   verb.Footer(
       "Exit codes: 0 stopped by a signal, 2 usage or configuration, 3 Postgres "
-      "rejects\nthe configuration, 4 Kafka rejects the configuration.");
+      "rejects\nthe configuration, 4 the brokers reject the configuration.");
   verb.Callback([arguments, &exit_code] { exit_code = Run(*arguments); });
 }
 

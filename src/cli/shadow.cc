@@ -246,7 +246,7 @@ void ReportForPeople(const Shadow& shadow) {
           comparison.without_id());
   }
   if (comparison.repeated() > 0) {
-    Print("repeated: {} records are in Kafka more than once\n",
+    Print("repeated: {} records are there more than once\n",
           comparison.repeated());
   }
 }
@@ -316,7 +316,7 @@ void AddShadow(CLI::App& app, int& exit_code) {
   verb.Flag("--json", arguments->as_json, "Print one JSON object");
   verb.Footer(
       "Exit codes: 0 all are equal, 1 differences, or nothing to compare, 2 "
-      "usage,\n3 Postgres, 4 Kafka.");
+      "usage,\n3 Postgres, 4 the brokers.");
   verb.Callback([arguments, &exit_code] { exit_code = RunShadow(*arguments); });
 }
 

@@ -83,7 +83,7 @@ void PrintWal(const StatusText& text) {
         text.Get("system_identifier"), text.Get("timeline"));
   Print("server at  {}\n", text.Get("server_wal_end"));
   Print("received   {}\n", text.Get("received_lsn"));
-  Print("in Kafka   {}\n", text.Event("acknowledged_position"));
+  Print("published  {}\n", text.Event("acknowledged_position"));
   Print("confirmed  {}, {} behind the server\n", text.Get("confirmed_lsn"),
         text.Size("lag_bytes"));
   Print("WAL kept   {} of {}, {}\n", text.Size("retained_wal_bytes"),

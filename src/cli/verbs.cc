@@ -87,14 +87,16 @@ absl::Status RequireBothEnds(const Config& config) {
 }
 
 int RunCommandLine(int argc, const char* const* argv) {
-  CLI::App app("Publishes a Postgres outbox table to Kafka.", "walpost");
+  CLI::App app(
+      "Publishes a Postgres outbox table to Kafka, NATS, RabbitMQ or Redis.",
+      "walpost");
   app.require_subcommand(1);
   app.set_version_flag("--version", fmt::format("walpost {}", kVersion),
                        "Print the version and exit");
   app.footer(
       "walpost VERB --help has the options and exit codes of a verb.\n"
       "Exit codes of all: 0 done, 1 something was found or is not complete, 2 "
-      "wrong command\nline or configuration, 3 Postgres, 4 Kafka.");
+      "wrong command\nline or configuration, 3 Postgres, 4 the brokers.");
   int exit_code = kExitOk;
   AddRun(app, exit_code);
   AddCheck(app, exit_code);

@@ -170,7 +170,8 @@ int ReportEvent(const Config& config, const SentWait::Sent& event) {
         kExitFindings);
   }
   Print(
-      "acknowledged: event {} is in Kafka, unless it was skipped (by on_error, "
+      "acknowledged: event {} is published, unless it was skipped (by "
+      "on_error, "
       "or by an operator), which the log says\n",
       event.id);
   return kExitOk;
@@ -206,7 +207,7 @@ int WaitFor(const WaitArguments& arguments) {
         RunToEnd(io, wait.ForLsn(target->lsn, deadline));
     if (!status.ok()) return Fail(status, CodeOf(status));
     Print(
-        "acknowledged: what was committed before {} is in Kafka, or on record "
+        "acknowledged: what was committed before {} is published, or on record "
         "with what was decided about it\n",
         target->lsn.ToString());
     return kExitOk;
@@ -220,7 +221,7 @@ int WaitFor(const WaitArguments& arguments) {
 }  // namespace
 
 void AddWait(CLI::App& app, int& exit_code) {
-  Verb verb(app, "wait", "Return when what was committed is in Kafka");
+  Verb verb(app, "wait", "Return when what was committed is published");
   const auto arguments = std::make_shared<WaitArguments>();
   arguments->config.AddTo(verb);
   const VerbOption lsn =
@@ -237,7 +238,7 @@ void AddWait(CLI::App& app, int& exit_code) {
       .ShowDefault();
   verb.Footer(
       "Exit codes: 0 acknowledged, 1 not yet, or the event is parked or a dead "
-      "letter,\n2 usage, 3 Postgres, or an operator must act, 4 Kafka.");
+      "letter,\n2 usage, 3 Postgres, or an operator must act, 4 the brokers.");
   verb.Callback([arguments, &exit_code] { exit_code = WaitFor(*arguments); });
 }
 

@@ -1,4 +1,4 @@
-// Gap: events may be missing in Kafka, and nothing sends them without an
+// Gap: events may not have been published, and nothing sends them without an
 // operator.
 //
 //   other_cluster      another system identifier

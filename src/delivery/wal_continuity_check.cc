@@ -14,7 +14,8 @@ absl::Status Forked(const std::string& evidence, Lsn from) {
   return WithReasonCode(
       absl::FailedPreconditionError(fmt::format(
           "{}: the server was restored from a snapshot or a backup, or is a "
-          "copy. Rows committed after {} may be missing in Kafka, and Kafka "
+          "copy. Rows committed after {} may not have been published, and "
+          "Kafka "
           "may have events that the database lost; {}. {}",
           evidence, from.ToString(), kRecover, kForgetPositions)),
       kGapWalForked);

@@ -101,7 +101,7 @@ TEST(ContinuityTest, P9ASlotThatSomebodyElseAdvanced) {
   ObservedSource observed = Observed();
   observed.slot->confirmed = Lsn(0x501);
   ExpectGap(Known(), observed, "slot_advanced",
-            "after 0/500 and before 0/501 may be missing");
+            "after 0/500 and before 0/501 may not have been published");
 }
 
 TEST(ContinuityTest, ABirthRecordCannotTellWhetherASlotWasAdvanced) {

@@ -106,7 +106,7 @@ TEST_F(ParkedVerbsTest, ListsDeadEventsWithThoseBehindThem) {
     committed 2020-09-13 12:26:40Z in public.outbox, 54 bytes
     text_not_utf8: too large: walpost check -c FILE
     decided 2020-09-13 12:27:40Z by bob: paid
-    it was being sent then, and Kafka may have it: walpost verify -c FILE shows whether it does
+    it was being sent then, and the brokers may have it: walpost verify -c FILE shows whether it does
 0/1007/3  released  id i7  key e
     committed 2020-09-13 12:26:40Z in public.outbox, 57 bytes
     record_too_large: too large: walpost check -c FILE
@@ -214,7 +214,7 @@ TEST_F(ParkedVerbsTest, ListsLetters) {
     committed 2020-09-13 12:26:40Z in public.outbox, 53 bytes
     too large: walpost check -c FILE
     discarded 2020-09-13 12:27:40Z by bob: paid
-    it was being sent then, and Kafka may have it: walpost verify -c FILE shows whether it does
+    it was being sent then, and the brokers may have it: walpost verify -c FILE shows whether it does
 3 dead letters: 1 discarded, 1 record_too_large, 1 retry
 )");
   ended = Run("dead-letters list --json");
@@ -251,7 +251,7 @@ TEST_F(ParkedVerbsTest, SaysHowManyWereDecided) {
   Outcome ended = Run("parked discard --all --why paid --by carol");
   EXPECT_EQ(ended.exit_code, kExitOk) << ended.err;
   EXPECT_EQ(ended.out, R"(2 discarded; what waits behind them follows
-1 of them were on their way to Kafka, and may arrive there: walpost parked -c FILE list --all then shows them as sent
+1 of them were on their way to the brokers, and may arrive there: walpost parked -c FILE list --all then shows them as sent
 )");
   EXPECT_THAT(server_.StatementsWith(kDecide).back(),
               HasSubstr("decided_by = 'carol'"));
@@ -399,7 +399,7 @@ TEST_F(ParkedVerbsTest, P9AMissingTableIsAcceptedByAnOperator) {
   EXPECT_EQ(ended.exit_code, kExitOk) << ended.err;
   EXPECT_EQ(
       ended.out,
-      R"(accepted by alice: slot orders goes on with table public.walpost_parked (restored). walpost verify -c FILE names the rows that are neither in Kafka nor on record
+      R"(accepted by alice: slot orders goes on with table public.walpost_parked (restored). walpost verify -c FILE names the rows that are neither published nor on record
 )");
   EXPECT_EQ(
       FindBirthRecord(
@@ -411,7 +411,7 @@ TEST_F(ParkedVerbsTest, P9AMissingTableIsAcceptedByAnOperator) {
   EXPECT_EQ(ended.exit_code, kExitOk) << ended.err;
   EXPECT_EQ(
       ended.out,
-      R"(accepted by carol: slot orders goes on with table public.walpost_parked (restored). walpost verify -c FILE names the rows that are neither in Kafka nor on record
+      R"(accepted by carol: slot orders goes on with table public.walpost_parked (restored). walpost verify -c FILE names the rows that are neither published nor on record
 )");
   EXPECT_THAT(server_.StatementsWith("create table"), Not(IsEmpty()));
   Set("on_error.record_too_large", "");
@@ -419,7 +419,7 @@ TEST_F(ParkedVerbsTest, P9AMissingTableIsAcceptedByAnOperator) {
   EXPECT_EQ(ended.exit_code, kExitOk) << ended.err;
   EXPECT_EQ(
       ended.out,
-      R"(accepted by alice: slot orders goes on without table public.walpost_parked (restored). walpost verify -c FILE names the rows that are neither in Kafka nor on record
+      R"(accepted by alice: slot orders goes on without table public.walpost_parked (restored). walpost verify -c FILE names the rows that are neither published nor on record
 )");
   server_.Fail(kComment, "42501", "must be owner");
   ended = Run("parked accept --why restored");

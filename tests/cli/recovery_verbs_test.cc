@@ -144,12 +144,12 @@ TEST_F(RecoveryVerbsTest, P9AfterAGapWhatKafkaLacksIsPublished) {
   EXPECT_EQ(ended.exit_code, kExitOk) << ended.err;
   EXPECT_EQ(
       ended.out,
-      R"(gap: slot_missing: slot orders is missing: events committed since walpost last ran may be missing in Kafka; stop walpost, run walpost recover -c FILE --dry-run to see what is missing, then walpost recover -c FILE to publish it and make a new slot (or walpost init -c FILE --fresh to begin a new one without it; with a checkpoint store, remove the checkpoint of the old one as well)
+      R"(gap: slot_missing: slot orders is missing: events committed since walpost last ran may not have been published; stop walpost, run walpost recover -c FILE --dry-run to see what is missing, then walpost recover -c FILE to publish it and make a new slot (or walpost init -c FILE --fresh to begin a new one without it; with a checkpoint store, remove the checkpoint of the old one as well)
 range: all rows: no table has outbox.tables.state.transaction_id
 slot orders does not exist
 would be given up: rows that were deleted since
 2  to be published
-2 rows looked at, 1 are not in Kafka; nothing was done
+2 rows looked at, 1 are not published; nothing was done
 not recoverable: rows that were deleted since
 )");
   EXPECT_THAT(kafka_.Log("t.order"), SizeIs(1));
@@ -159,7 +159,7 @@ not recoverable: rows that were deleted since
   EXPECT_EQ(ended.exit_code, kExitOk) << ended.err;
   EXPECT_EQ(
       ended.out,
-      R"(gap: slot_missing: slot orders is missing: events committed since walpost last ran may be missing in Kafka; stop walpost, run walpost recover -c FILE --dry-run to see what is missing, then walpost recover -c FILE to publish it and make a new slot (or walpost init -c FILE --fresh to begin a new one without it; with a checkpoint store, remove the checkpoint of the old one as well)
+      R"(gap: slot_missing: slot orders is missing: events committed since walpost last ran may not have been published; stop walpost, run walpost recover -c FILE --dry-run to see what is missing, then walpost recover -c FILE to publish it and make a new slot (or walpost init -c FILE --fresh to begin a new one without it; with a checkpoint store, remove the checkpoint of the old one as well)
 range: all rows: no table has outbox.tables.state.transaction_id
 slot orders does not exist
 given up: rows that were deleted since

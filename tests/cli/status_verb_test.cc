@@ -24,7 +24,7 @@ TEST_F(StatusVerbTest, EachValueIsInItsPlace) {
 slot       walpost, system 7312345678901234567, timeline 3
 server at  16/B374D948
 received   16/B374D8A8
-in Kafka   event 4 of the transaction at 16/B374D878
+published  event 4 of the transaction at 16/B374D878
 confirmed  16/B374D848, 256 B behind the server
 WAL kept   32.0 MiB of 64.0 MiB, extended
 checkpoint 16/B374D840, event 2 of the transaction at 16/B374D838
@@ -76,7 +76,7 @@ stopped    before the event at 0/400/7, id i7
 slot       walpost, system 7312345678901234567, timeline 3
 server at  16/B374D948
 received   16/B374D8A8
-in Kafka   none
+published  none
 confirmed  16/B374D549, 1023 B behind the server
 WAL kept   32.0 MiB of 64.0 MiB, extended
 restart    reads from 16/B374D840, 104 B before what is received

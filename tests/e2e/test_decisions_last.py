@@ -235,7 +235,7 @@ def test_p11_a_dry_run_lists_ids(story):
     assert f"{event}  dead_letter" in said
     assert f"{lost}  to be published" in said
     assert f"{dead}  not deliverable" in said
-    assert any("1 are not in Kafka, 1 not deliverable" in line
+    assert any("1 are not published, 1 not deliverable" in line
                for line in said), said
     said = told.verb("recover", "--all")
     assert "1 published with header walpost-recovered, 1 not" in said

@@ -74,7 +74,7 @@ def test_p1_p10_kafka_is_away(install, kafka, dice, outage):
 def _recover(day, text):
     """As it is printed. Returns how many events were published."""
     dry = day.paste(text, "recover", "--dry-run")
-    lacking = re.search("([0-9]+) are not in Kafka; nothing was done", dry)[1]
+    lacking = re.search("([0-9]+) are not published; nothing was done", dry)[1]
     assert f"{lacking} published" in day.paste(text, "recover")
     day.relay.run()
     return int(lacking)
@@ -126,7 +126,7 @@ def test_p9_the_slot_is_lost(install, own_database, topics, directory, code,
     lost = day.write("key-1", 3) + day.write("key-2", 2)
     _LOSSES[code](day)
     day.relay.start()
-    text = day.wait_stuck(code, "may be missing in Kafka")
+    text = day.wait_stuck(code, "may not have been published")
     assert day.relay.stop() == 0
     dry = day.paste(text, "recover", "--dry-run")
     assert all(f"{event}  to be published" in dry for event in lost)
@@ -252,7 +252,7 @@ def test_p1_p8_a_column_is_renamed_and_back(renamed):
     assert "replay -c" in text
     said = day.verb("replay", "--from-table", "--table", "public.outbox",
                     "--missing")
-    assert "3 were not in Kafka, and are replayed" in said, said
+    assert "3 were not published, and are replayed" in said, said
     day.assert_whole()
 
 

@@ -39,7 +39,7 @@ def _check_clean(relay):
     found = json.loads(said.stdout)
     assert said.returncode == 0 and found["clean"], said.stdout
     said = relay.verb("replay", "--from-table", "--missing")
-    assert "looked at, 0 were not in Kafka" in said.stdout, (
+    assert "looked at, 0 were not published" in said.stdout, (
         said.stdout + said.stderr)
 
 

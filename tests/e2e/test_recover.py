@@ -147,7 +147,7 @@ def test_p9_recover_after_a_gap(walpost, database, kafka, outbox, topics,
     assert relay.stop() == 0
     dry = relay.verb("recover", "--dry-run")
     assert dry.returncode == 0, dry.stderr
-    assert f"{lacking} are not in Kafka; nothing was done" in dry.stdout
+    assert f"{lacking} are not published; nothing was done" in dry.stdout
     mended = relay.verb("recover")
     assert mended.returncode == 0, mended.stderr
     assert f"{lacking} published" in mended.stdout
@@ -263,7 +263,7 @@ def test_recover_knows_topics_that_only_the_rows_name(
     outbox.insert(topics + "order", "order-10")
     said = relay.verb("recover", "--dry-run")
     assert said.returncode == 0, said.stderr
-    assert "11 rows looked at, 1 are not in Kafka" in said.stdout
+    assert "11 rows looked at, 1 are not published" in said.stdout
 
 
 def _swap(database):

@@ -130,7 +130,7 @@ def test_recover_says_what_it_would_give_up(slot, kafka, topics, database):
     assert "gap: none is diagnosed" in said
     assert "bytes of WAL in the slot" in said
     assert "2 logical messages, which cannot be recovered" in said
-    assert "3 are not in Kafka; nothing was done" in said
+    assert "3 are not published; nothing was done" in said
     said = _verb(slot.relay, 0, "recover", "--force")
     assert "given up" in said and "3 published" in said
     slot.relay.run()
@@ -296,7 +296,7 @@ def test_p1_a_sequence_that_was_restored_gives_ids_again(
     assert "altered" not in report["found"]
     said = _verb(relay, 0, "recover")
     assert "50 published" in said
-    assert "50 of the rows that Kafka lacks have an id that it has" in said
+    assert "50 of the missing rows have an id that it has" in said
     relay.run()
     report = verify(relay, sequence=None)
     assert report["clean"], report

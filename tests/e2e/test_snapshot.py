@@ -93,7 +93,7 @@ def test_p10_sigterm_interrupts_the_snapshot(walpost, database, kafka, outbox,
     begun = time.monotonic()
     assert slow.stop() == 0
     assert time.monotonic() - begun < 8
-    assert re.search(r"\d+ of 3000 rows are in Kafka", slow.log())
+    assert re.search(r"\d+ of 3000 rows were published", slow.log())
     relay = walpost(database, kafka, topics, **_sections())
     relay.start()
     _finish(relay, outbox, kafka, topics)

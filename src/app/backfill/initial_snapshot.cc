@@ -41,7 +41,7 @@ asio::awaitable<absl::Status> InitialSnapshot::Run() {
   session_.Close();
   if (!flow_.is_done() && stop_by_ && publisher_ != nullptr) {
     co_await publisher_->Close(*stop_by_);
-    LogWarn("{} are in Kafka; the next start {}", Progress(),
+    LogWarn("{} were published; the next start {}", Progress(),
             ledger_ == nullptr ? "begins with the first row again"
                                : "continues behind them");
   }
@@ -272,7 +272,7 @@ void InitialSnapshot::LogDone() const {
         "replicated to this server (postgres.origin: none)",
         counts.other_origin);
   }
-  LogInfo("initial snapshot: {} rows are in Kafka{}{}{}; slot {} begins at {}",
+  LogInfo("initial snapshot: {} rows are published{}{}{}; slot {} begins at {}",
           rows.done(), ledger_ == nullptr ? "" : ", or come with the stream",
           left_out.empty() ? "" : ", or on record: ", left_out,
           config_.postgres.slot, target_.stands_at.ToString());

@@ -385,8 +385,9 @@ absl::Status SnapshotSession::UnknownSlot() const {
   const absl::Status status = absl::FailedPreconditionError(fmt::format(
       "snapshot: initial: slot {0} exists, and publication {1} has no record "
       "of "
-      "its birth, so walpost cannot know whether its events are in Kafka "
-      "already. If nothing was streamed from it yet: walpost init -c FILE "
+      "its birth, so walpost cannot know whether its "
+      "events were published. If nothing was streamed from it yet: walpost "
+      "init -c FILE "
       "--admin CONNINFO as the owner of the publication puts it on record, and "
       "the next start publishes the rows. If it was streamed from: set "
       "snapshot: never",

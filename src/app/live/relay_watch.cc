@@ -125,8 +125,8 @@ void Relay::WarnOfRepeats() const {
   if (is_known || !is_used) return;
   LogWarn(
       "checkpoint topic {} has no entry for slot {} although the slot is "
-      "confirmed to {}; events after it that Kafka already has will be sent "
-      "again",
+      "confirmed to {}; events after it that were "
+      "published will be sent again",
       config_.checkpoint.topic, config_.postgres.slot,
       slot->confirmed.ToString());
 }
@@ -172,7 +172,7 @@ void Relay::CheckKafka() {
 
 std::optional<Gap> Relay::FindKafkaGap() const {
   const auto other = DescribeOtherBrokers(continuity_.kafka_cluster(),
-                                        sinks_.Health().cluster_id);
+                                          sinks_.Health().cluster_id);
   if (other) return Gap{kGapKafkaReplaced, *other};
   const std::string& replaced = knowledge_->replaced_topic();
   if (!replaced.empty()) return Gap{kGapKafkaReplaced, replaced};

@@ -118,7 +118,8 @@ absl::Status DeliveryRun::SinkTrouble(MonotonicTime now) const {
   }
   const std::string missing = missing_topic();
   return absl::UnavailableError(fmt::format(
-      "Kafka has acknowledged nothing for {} s{}", silence_limit_->count(),
+      "the brokers have acknowledged nothing for {} s{}",
+      silence_limit_->count(),
       missing.empty()
           ? ""
           : fmt::format(": the brokers have not told of topic {}; create it",

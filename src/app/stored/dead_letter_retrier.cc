@@ -83,7 +83,7 @@ asio::awaitable<absl::Status> DeadLetterRetrier::Settle(
   for (const size_t row : result.sent) sent.push_back(rows[row].number);
   if (!sent.empty()) {
     WALPOST_CO_RETURN_IF_ERROR(co_await table_.SettleRetries(std::move(sent)));
-    LogInfo("{} dead letters were retried, and are in Kafka",
+    LogInfo("{} dead letters were retried, and are published",
             result.sent.size());
   }
   for (const StoredEventSender::Failure& failure : result.failed) {

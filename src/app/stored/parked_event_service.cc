@@ -272,7 +272,7 @@ asio::awaitable<absl::Status> ParkedEventService::Settle(
   for (const size_t row : result.sent) sent.push_back(rows[row].number);
   if (!sent.empty()) {
     WALPOST_CO_RETURN_IF_ERROR(co_await table_.Release(std::move(sent)));
-    LogInfo("{} parked events are in Kafka", result.sent.size());
+    LogInfo("{} parked events are published", result.sent.size());
   }
   for (const StoredEventSender::Failure& failure : result.failed) {
     const ParkedRow& failed = rows[failure.row];

@@ -121,10 +121,10 @@ absl::Status DeadLetterResender::SendSome() {
   Remove(result);
   if (result.may_go_on) return absl::OkStatus();
   if (!result.trouble.ok()) return result.trouble;
-  return absl::UnavailableError(
-      fmt::format("Kafka has taken none of {} letters, and does not say why: "
-                  "walpost check -c FILE",
-                  count));
+  return absl::UnavailableError(fmt::format(
+      "the brokers have taken none of {} letters, and does not say why: "
+      "walpost check -c FILE",
+      count));
 }
 
 StoredEventSender::Result DeadLetterResender::Send(

@@ -84,7 +84,7 @@ asio::awaitable<absl::StatusOr<int>> AcceptParkedTable(
   Print(
       "accepted by {}: slot {} goes on {} table {} ({}). walpost verify -c "
       "FILE names "
-      "the rows that are neither in Kafka nor on record\n",
+      "the rows that are neither published nor on record\n",
       by.empty() ? CurrentUser() : by, postgres.slot,
       now.name.empty() ? "without" : "with", facts.name, why);
   co_return kExitOk;

@@ -88,7 +88,8 @@ std::string DiscardedTooLate(const ParkedList::Decided& decided,
                              std::string_view list) {
   if (decided.sending == 0) return "";
   return fmt::format(
-      "{} of them were on their way to Kafka, and may arrive there: walpost {} "
+      "{} of them were on their way to the brokers, and may arrive there: "
+      "walpost {} "
       "then shows them as sent\n",
       decided.sending, list);
 }

@@ -15,7 +15,8 @@ std::string PositionOf(const ParkedEntry& entry);
 
 // A line about an event that was discarded while it was being sent.
 inline constexpr char kMayBeSent[] =
-    "    it was being sent then, and Kafka may have it: walpost verify -c FILE "
+    "    it was being sent then, and the brokers may have it: walpost verify "
+    "-c FILE "
     "shows whether it does\n";
 
 // A few lines. `behind`: how many events wait for it.

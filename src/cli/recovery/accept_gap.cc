@@ -32,7 +32,7 @@ absl::Status CheckSlot(const Config& config, const SlotInspection& inspection) {
   if (trouble == nullptr) return absl::OkStatus();
   return absl::FailedPreconditionError(fmt::format(
       "slot {} {}: there is no slot to continue with. Run walpost recover -c "
-      "FILE, which publishes the rows that Kafka lacks and makes a new slot; "
+      "FILE, which publishes the rows that are missing and makes a new slot; "
       "or walpost init -c FILE --fresh, which makes one without them",
       slot, trouble));
 }

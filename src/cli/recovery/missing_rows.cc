@@ -71,7 +71,7 @@ std::string MissingRows::ToText() const {
   }
   if (deleted_ > 0) {
     text += fmt::format(
-        "{} rows were sent, and are no longer in Kafka, because retention or "
+        "{} rows were sent, and are no longer there, because retention or "
         "compaction has deleted their records: they are {}\n",
         deleted_,
         expired_ == Expired::kMissing
@@ -80,7 +80,7 @@ std::string MissingRows::ToText() const {
   }
   if (same_id_ > 0) {
     text += fmt::format(
-        "{} of the rows that Kafka lacks have an id that it has with another "
+        "{} of the missing rows have an id that was published with another "
         "key or value: another event\n",
         same_id_);
   }

@@ -19,7 +19,7 @@ namespace walpost {
 
 class MissingRows {
  public:
-  // Whether rows whose records Kafka has deleted also count as missing.
+  // Whether rows whose records were deleted also count as missing.
   enum class Expired { kNotMissing, kMissing };
 
   // nullptr: do not compare.

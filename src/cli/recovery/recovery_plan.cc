@@ -151,7 +151,7 @@ absl::Status CheckPlan(const RecoveryPlan& plan, const Config& config,
         "nothing is on record of slot {}: for a first start run walpost init "
         "-c FILE --admin CONNINFO and walpost run. If walpost has used the "
         "slot before and "
-        "events are missing in Kafka: walpost recover -c FILE --force",
+        "events are missing: walpost recover -c FILE --force",
         slot));
   }
   return absl::FailedPreconditionError(fmt::format(

@@ -185,12 +185,13 @@ void PrintResult(const TableReplayArguments& arguments, const Counts& counts,
     return;
   }
   Print("{} rows looked at, {} {}{}\n{}{}", counts.rows, counts.published,
-        dry_run ? "are not in Kafka; nothing was done"
-                : "were not in Kafka, and are replayed",
+        dry_run ? "are not published; nothing was done"
+                : "were not published, and are replayed",
         SetAsideText(counts), LeftOutText(counts), missing->ToText());
   if (!dry_run && !arguments.table.empty() && !HasFilter(arguments)) {
     Print(
-        "table {} has no other row that Kafka lacks and nobody has decided "
+        "table {} has no other row that is not published and nobody has "
+        "decided "
         "about\n",
         arguments.table);
   }
@@ -243,17 +244,17 @@ VerbOption AddTableReplayOptions(Verb& verb, TableReplayArguments& arguments) {
   verb.Option("--table", arguments.table,
               "Only this table of outbox.tables (schema.table)")
       .Needs(from_table);
-  const VerbOption missing =
-      verb.Flag("--missing", arguments.missing,
-                "Only rows that Kafka lacks; with --table it also ends a gap "
-                "of that table (table_passed_over)")
-          .Needs(from_table);
+  const VerbOption missing = verb.Flag("--missing", arguments.missing,
+                                       "Only rows that are not published; with "
+                                       "--table it also ends a gap "
+                                       "of that table (table_passed_over)")
+                                 .Needs(from_table);
   verb.Option("--work-directory", arguments.work_directory,
               "With --missing: folder of the temporary database ($TMPDIR, else "
               "/tmp)")
       .Needs(missing);
   verb.Flag("--expired", arguments.expired,
-            "With --missing: also rows whose records Kafka has deleted "
+            "With --missing: also rows whose records were deleted "
             "(retention, compaction)")
       .Needs(missing);
   verb.Option("--ids", arguments.ids_file,

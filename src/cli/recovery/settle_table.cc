@@ -130,7 +130,8 @@ asio::awaitable<absl::Status> TableSettlement::SettleRecord(
   const BirthRecord record = Settle(*birth_, settled);
   if (!config_.checkpoint.has_store() && IsUnsettledOnRecord()) {
     const std::string consequence = fmt::format(
-        "Kafka has all rows of table {}, but walpost goes on only when that is "
+        "the brokers have all rows of table {}, but walpost goes on only when "
+        "that is "
         "on record",
         table_);
     co_return co_await RequireBirthRecord(*connection_, publication, record,

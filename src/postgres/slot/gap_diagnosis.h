@@ -38,7 +38,7 @@ struct GapQuestion {
 struct GapDiagnosis {
   enum class Kind {
     kNone,          // the known facts match
-    kGap,           // events may be missing in Kafka
+    kGap,           // events may not have been published
     kNothingKnown,  // no birth record and no checkpoint: nothing to compare
   };
   Kind kind = Kind::kNone;

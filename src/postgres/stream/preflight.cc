@@ -143,9 +143,10 @@ void Preflight::CheckSettings(const QueryRows& settings) {
   if (settings.Text(0, 1) == "-1") {
     Add(Severity::kWarning, FindingId("max_slot_wal_keep_size_unlimited"),
         "max_slot_wal_keep_size",
-        "is -1: while walpost or Kafka is down, WAL can fill the disk",
+        "is -1: while walpost or its brokers are down, WAL can fill the disk",
         "ALTER SYSTEM SET max_slot_wal_keep_size = '50GB'; SELECT "
-        "pg_reload_conf(); sized for the longest outage of Kafka that must "
+        "pg_reload_conf(); sized for the longest outage of the brokers that "
+        "must "
         "not lose the slot");
   } else {
     Add(Severity::kOk, FindingId("max_slot_wal_keep_size_ok"),
@@ -235,8 +236,8 @@ asio::awaitable<absl::Status> Preflight::CheckSlot() {
                     DropTwoPhaseSql(options_.slot)));
   } else if (slot->wal_status == "lost") {
     Add(Severity::kError, FindingId(kGapSlotLost), subject,
-        fmt::format("is lost: {}. Events committed after {} may be missing in "
-                    "Kafka",
+        fmt::format("is lost: {}. Events committed after {} may not "
+                    "have been published",
                     DescribeInvalidation(slot->invalidation_reason),
                     slot->confirmed_flush_lsn.ToString()),
         kRecoverSlot);
