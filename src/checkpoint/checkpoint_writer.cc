@@ -63,9 +63,7 @@ bool CheckpointWriter::IsDue(MonotonicTime now, bool hurry) {
       (batcher_->has_records() || batcher_->is_closed())) {
     return batcher_->IsDue(FlightOf(progress_.sender().window()), now) || hurry;
   }
-  const bool knows_more = kafka_cluster_ != saved_.kafka_cluster ||
-                          kafka_topics_ != saved_.kafka_topics;
-  const bool idle = NextPosition() == saved_.position && !knows_more;
+  const bool idle = NextPosition() == saved_.position && !knows_more();
   const bool repeats = idle && progress_.confirmed() == saved_.confirmed;
   const bool first = !saved_.confirmed.is_valid();
   if (repeats && (first || !store_->needs_repeating())) return false;

@@ -76,6 +76,13 @@ class CheckpointWriter {
     kafka_topics_ = topics;
   }
 
+  // True if the store lacks which brokers and topics have the events.
+  bool knows_more() const {
+    return has_store() && begun_ &&
+           (kafka_cluster_ != saved_.kafka_cluster ||
+            kafka_topics_ != saved_.kafka_topics);
+  }
+
   // LSN to confirm to Postgres: as WalProgress has it, and stored.
   Lsn confirmable() const;
 

@@ -31,8 +31,9 @@ bool IsReserved(std::string_view name) {
 
 bool MayBeInName(char c) { return c > ' ' && c < 0x7F && c != ':' && c != '%'; }
 
+// An empty one fits, but libnats (3.4) reads the next line in its place.
 bool FitsInLine(std::string_view value) {
-  if (value.empty()) return true;
+  if (value.empty()) return false;
   const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
   return !is_space(value.front()) && !is_space(value.back()) &&
          !value.starts_with("=?") &&

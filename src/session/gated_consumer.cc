@@ -63,7 +63,8 @@ Lsn GatedConsumer::confirmable() const {
 bool GatedConsumer::IsDrained() const {
   const bool is_given_up = batcher_ != nullptr && batcher_->is_inside();
   return progress_.IsDrained() &&
-         (is_given_up || checkpoints_.confirmable() == progress_.confirmed());
+         (is_given_up || (checkpoints_.confirmable() == progress_.confirmed() &&
+                          !checkpoints_.knows_more()));
 }
 
 }  // namespace walpost

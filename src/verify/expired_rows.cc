@@ -34,7 +34,8 @@ constexpr char kEdges[] = R"(
     GROUP BY topic, "partition";
   CREATE TABLE unmatched AS
     SELECT expected.rowid AS row,
-      row_number() OVER (PARTITION BY expected.topic, key_hash % partitions
+      row_number() OVER (PARTITION BY expected.topic,
+        iif(partitions = 1, 0, key_hash % partitions)
         ORDER BY written, row_order) AS number
     FROM expected JOIN sizes ON sizes.topic = expected.topic
     WHERE NOT is_matched AND came_through;
@@ -51,9 +52,11 @@ constexpr char kRetention[] = R"(
     LEFT JOIN edges ON edges.topic = partitions.topic
       AND edges."partition" = partitions."partition"
     WHERE partitions.topic = expected.topic AND "begin" > 0
-      AND (key_hash IS NULL
-        OR partitions."partition" = key_hash % partitions AND "begin" >= (
-          SELECT number FROM unmatched WHERE row = expected.rowid)
+      AND (key_hash IS NULL AND sizes.partitions > 1
+        OR (sizes.partitions = 1
+            OR partitions."partition" = key_hash % sizes.partitions)
+          AND "begin" >= (
+            SELECT number FROM unmatched WHERE row = expected.rowid)
         OR expected.topic IN (SELECT topic FROM unhashed))
       AND iif(edges.written IS NULL, {},
         expected.written < edges.written

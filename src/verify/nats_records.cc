@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -19,9 +20,9 @@ namespace walpost {
 namespace {
 
 constexpr int64_t kAnswerMillis = 10'000;
-constexpr int kMessagesPerPortion = 500;
+constexpr int kMessagesPerPortion = 50;  // of a megabyte each, at most
 // no_wait: fewer, if there are fewer, and a message without a sequence.
-constexpr char kPortion[] = R"({"batch":500,"no_wait":true})";
+constexpr char kPortion[] = R"({"batch":50,"no_wait":true})";
 constexpr std::chrono::nanoseconds kConsumerLifetime =
     std::chrono::seconds(30);           // without a request
 constexpr int kStreamNotFound = 10059;  // err_code of JetStream
@@ -220,10 +221,12 @@ absl::StatusOr<std::set<std::string>> NatsRecords::FindTopics(
     if (!IsSubject(topic)) continue;
     WALPOST_ASSIGN_OR_RETURN(const std::set<std::string> takers,
                              NamesOfStreams(topic));
-    for (const std::string& name : takers) holders_[topic] = name;
+    if (!takers.empty()) holders_[topic] = takers;
   }
   std::set<std::string> wanted;
-  for (const auto& [topic, name] : holders_) wanted.insert(name);
+  for (const auto& [topic, names_of] : holders_) {
+    wanted.insert(names_of.begin(), names_of.end());
+  }
   for (const std::string& prefix : prefixes) {
     WALPOST_ASSIGN_OR_RETURN(std::set<std::string> takers,
                              NamesOfStreams(SubjectsOfPrefix(prefix)));
@@ -232,9 +235,11 @@ absl::StatusOr<std::set<std::string>> NatsRecords::FindTopics(
   for (const std::string& name : wanted) {
     WALPOST_ASSIGN_OR_RETURN(streams_[name], Look(name));
     for (const std::string& subject : streams_[name].subjects) {
+      bool is_wanted = names.contains(subject);
       for (const std::string& prefix : prefixes) {
-        if (subject.starts_with(prefix)) holders_[subject] = name;
+        is_wanted |= subject.starts_with(prefix);
       }
+      if (is_wanted) holders_[subject].insert(name);
     }
   }
   std::set<std::string> topics;
@@ -248,16 +253,18 @@ absl::Status NatsRecords::Read(const std::set<std::string>& topics,
   total_ = 0;
   for (const std::string& topic : topics) {
     const auto holder = holders_.find(topic);
-    if (holder == holders_.end() || !names.insert(holder->second).second) {
-      continue;
+    if (holder != holders_.end()) {
+      names.insert(holder->second.begin(), holder->second.end());
     }
-    const Stream& stream = streams_[holder->second];
+  }
+  for (const std::string& name : names) {
+    const Stream& stream = streams_[name];
     if (stream.retention != "limits") {
       return absl::FailedPreconditionError(fmt::format(
           "NATS: stream {} has retention {}: it drops what its consumers have "
           "acknowledged, so it does not show what was sent to it; only "
           "retention limits keeps that",
-          holder->second, stream.retention));
+          name, stream.retention));
     }
     total_ += static_cast<int64_t>(stream.messages);
   }
@@ -309,7 +316,7 @@ absl::Status NatsRecords::ReadStream(const std::string& name,
         connection_.get(), subject.c_str(), inbox.get(), kPortion);
     if (status != NATS_OK) return failed(status);
     absl::StatusOr<uint64_t> read =
-        ReadPortion(subscription.get(), stream.last, topics, take);
+        ReadPortion(subscription.get(), name, stream.last, topics, take);
     if (!read.ok()) return read.status();
     if (*read == 0) break;  // the last ones were deleted meanwhile
     last = *read;
@@ -318,7 +325,7 @@ absl::Status NatsRecords::ReadStream(const std::string& name,
 }
 
 absl::StatusOr<uint64_t> NatsRecords::ReadPortion(
-    natsSubscription* subscription, uint64_t end,
+    natsSubscription* subscription, const std::string& name, uint64_t end,
     const std::set<std::string>& topics, const Take& take) {
   uint64_t last = 0;
   std::optional<std::string> key;
@@ -326,11 +333,16 @@ absl::StatusOr<uint64_t> NatsRecords::ReadPortion(
     natsMsg* raw = nullptr;
     const natsStatus status =
         natsSubscription_NextMsg(&raw, subscription, kAnswerMillis);
-    if (status != NATS_OK) {
+    if (status == NATS_TIMEOUT) {
       return absl::UnavailableError(fmt::format(
-          "NATS: no message came for {} s ({}); may the user publish to "
-          "{}CONSUMER.MSG.NEXT.>?",
-          kAnswerMillis / 1000, natsStatus_GetText(status), api_));
+          "NATS: reading stream {}: no message came for {} s: is the server "
+          "frozen, or may the user not publish to {}CONSUMER.MSG.NEXT.>?",
+          name, kAnswerMillis / 1000, api_));
+    }
+    if (status != NATS_OK) {
+      return absl::UnavailableError(
+          fmt::format("NATS: reading stream {}: the connection is lost: {}",
+                      name, natsStatus_GetText(status)));
     }
     const Message message(raw);
     const uint64_t sequence = SequenceOf(raw);
@@ -338,6 +350,9 @@ absl::StatusOr<uint64_t> NatsRecords::ReadPortion(
     last = sequence;
     if (sequence > end || !topics.contains(natsMsg_GetSubject(raw))) continue;
     FoundRecord record = RecordOf(raw, static_cast<int64_t>(sequence), key);
+    const std::set<std::string>& of_topic = holders_[record.topic];
+    record.partition = static_cast<int32_t>(
+        std::distance(of_topic.begin(), of_topic.find(name)));
     WALPOST_RETURN_IF_ERROR(take(record));
   }
   return last;
@@ -350,19 +365,23 @@ absl::StatusOr<DeletedRecords> NatsRecords::AddDeletedRecords(
   for (const std::string& topic : topics) {
     const auto holder = holders_.find(topic);
     if (holder == holders_.end()) continue;
-    const auto [stream, is_new] = now.try_emplace(holder->second);
-    if (is_new) {
-      WALPOST_ASSIGN_OR_RETURN(stream->second, Look(holder->second));
+    int32_t partition = 0;
+    for (const std::string& name : holder->second) {
+      const auto [stream, is_new] = now.try_emplace(name);
+      if (is_new) {
+        WALPOST_ASSIGN_OR_RETURN(stream->second, Look(name));
+      }
+      const Stream& its = stream->second;
+      // first is 0 in a stream that never had a message.
+      const uint64_t before = its.first == 0 ? 0 : its.first - 1;
+      const auto begin = static_cast<int64_t>(before + its.deleted);
+      deleted.may_be_some |= begin > 0;
+      WALPOST_RETURN_IF_ERROR(
+          audit.AddPartition({.topic = topic,
+                              .partition = partition++,
+                              .begin = begin,
+                              .end = static_cast<int64_t>(its.last)}));
     }
-    const Stream& its = stream->second;
-    // first is 0 in a stream that never had a message.
-    const uint64_t before = its.first == 0 ? 0 : its.first - 1;
-    const auto begin = static_cast<int64_t>(before + its.deleted);
-    deleted.may_be_some |= begin > 0;
-    WALPOST_RETURN_IF_ERROR(
-        audit.AddPartition({.topic = topic,
-                            .begin = begin,
-                            .end = static_cast<int64_t>(its.last)}));
   }
   return deleted;
 }

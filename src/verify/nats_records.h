@@ -76,14 +76,15 @@ class NatsRecords final : public PublishedRecords {
   // The sequence of the last message that came, also behind `end`, which is the
   // last one to be shown; 0: none came.
   absl::StatusOr<uint64_t> ReadPortion(natsSubscription* subscription,
-                                       uint64_t end,
+                                       const std::string& name, uint64_t end,
                                        const std::set<std::string>& topics,
                                        const Take& take);
 
   Connection connection_;
-  std::string api_;                             // "$JS.API."
-  std::map<std::string, Stream> streams_;       // by name
-  std::map<std::string, std::string> holders_;  // topic -> name of the stream
+  std::string api_;                        // "$JS.API."
+  std::map<std::string, Stream> streams_;  // by name
+  // topic -> names of its streams: each is a partition of it, in this order.
+  std::map<std::string, std::set<std::string>> holders_;
   int64_t total_ = 0;
 };
 

@@ -12,7 +12,7 @@
 namespace walpost {
 namespace {
 
-constexpr char kEntriesPerReply[] = "500";
+constexpr char kEntriesPerReply[] = "50";  // of a megabyte each, at most
 constexpr char kHeaderPrefix[] = "header.";
 
 using Elements = std::span<redisReply* const>;

@@ -306,7 +306,7 @@ def test_status_shows_what_a_restart_would_do(walpost, database, kafka, outbox,
     wait_until(lambda: "\nreplay " in relay.verb("status").stdout,
                "the guard slot")
     said = relay.verb("status").stdout
-    for pattern in (r"^in Kafka   event 1 of the transaction at \S+$",
+    for pattern in (r"^published  event 1 of the transaction at \S+$",
                     r"^checkpoint \S+, event 1 of the transaction at \S+$",
                     r"^           table public.walpost_checkpoint$",
                     r"^restart    reads from \S+, \S+ \S+ before what is",

@@ -119,6 +119,27 @@ TEST_F(NatsRecordsTest, P11TheEndIsThatOfTheBeginning) {
   EXPECT_EQ(count, 348);
 }
 
+// A subject that has moved from one stream to another.
+TEST_F(NatsRecordsTest, P11ASubjectOfTwoStreamsIsReadFromBoth) {
+  server_.MakeStream("Z", "s");
+  Publish("s", "old");
+  const std::string edited =
+      server_.Ask("$JS.API.STREAM.UPDATE.Z",
+                  R"({"name":"Z","subjects":["x"],"storage":"file",)"
+                  R"("num_replicas":1})");
+  ASSERT_THAT(edited, ::testing::Not(HasSubstr("\"error\"")));
+  server_.MakeStream("A", "s");
+  Publish("s", "new");
+  NatsRecords records = Records();
+  ASSERT_THAT(*records.FindTopics({"s", "x"}, {}), ElementsAre("s", "x"));
+  EXPECT_THAT(testing::TextsOf(records, {"s"}),
+              ElementsAre("s@1 id=- key=- value=new position=-",
+                          "s@1 id=- key=- value=old position=-"));
+  bool may_be_some = false;
+  EXPECT_THAT(testing::DeletedFrom(records, {"s"}, &may_be_some),
+              ElementsAre("s 0", "s 0"));
+}
+
 // It leaves while messages stream in.
 TEST_F(NatsRecordsTest, P11ItEndsWhileOthersWrite) {
   server_.MakeStream("A", "s");

@@ -439,6 +439,8 @@ void Relay::OnDrained() {
 
 // A checkpoint that is overtaken ends the stream, too.
 void Relay::SaveCheckpointIfDue() {
+  // It may be the last one, and Watch has not seen yet where events went.
+  if (session_.is_hurried() && sinks_.sink() != nullptr) NoteBrokers();
   checkpoints_.SaveIfDue(session_.is_hurried() || !stream_.new_table().empty());
   session_.OnReports();
   if (batcher_) AwaitCommit();

@@ -111,6 +111,8 @@ class Relay {
 
   boost::asio::awaitable<void> Watch();
   void CheckKafka();
+  // For the next checkpoint: which brokers, and which topics, have the events.
+  void NoteBrokers();
   // A gap if Kafka is not the cluster that has the events so far.
   std::optional<Gap> FindKafkaGap() const;
   void SaveCheckpointIfDue();

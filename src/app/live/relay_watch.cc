@@ -165,9 +165,13 @@ void Relay::CheckKafka() {
     return session_.OnGap(*gap);
   }
   kafka_was_reached_ |= health.brokers_up > 0 && !health.is_comparing;
-  if (!health.cluster_id.empty()) {
-    checkpoints_.NoteKafka(health.cluster_id, knowledge_->topics());
-  }
+  NoteBrokers();
+}
+
+void Relay::NoteBrokers() {
+  const std::string cluster = sinks_.Health().cluster_id;
+  if (cluster.empty() || FindKafkaGap()) return;
+  checkpoints_.NoteKafka(cluster, knowledge_->topics());
 }
 
 std::optional<Gap> Relay::FindKafkaGap() const {
