@@ -318,8 +318,7 @@ Continuity JudgeContinuity(const KnownSource& known,
         kGapServerBehind,
         fmt::format("the server's WAL ends at {}, before {}, which was "
                     "confirmed: it was restored from a backup. Events are "
-                    "published that "
-                    "the database does not have; {}",
+                    "published that the database does not have; {}",
                     observed.wal_end.ToString(), known.confirmed.ToString(),
                     kRecover));
   }

@@ -14,12 +14,12 @@
 #include "cli/shared/exit_code.h"
 #include "cli/shared/expand_tables.h"
 #include "cli/shared/output.h"
-#include "cli/shared/run_to_end.h"
 #include "cli/shared/verb.h"
 #include "cli/shared/verbs.h"
 #include "config/only_copies.h"
 #include "config/units.h"
 #include "fmt/format.h"
+#include "loop/run_to_end.h"
 #include "retention/pruner.h"
 
 namespace walpost {

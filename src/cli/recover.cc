@@ -22,11 +22,11 @@
 #include "cli/shared/progress_line.h"
 #include "cli/shared/require_wal.h"
 #include "cli/shared/row_lines.h"
-#include "cli/shared/run_to_end.h"
 #include "cli/shared/verb.h"
 #include "cli/shared/verbs.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
+#include "loop/run_to_end.h"
 #include "outbox/numbering.h"
 
 namespace walpost {
@@ -73,10 +73,10 @@ absl::StatusOr<MissingRows> FindMissing(const Arguments& arguments,
   ConfirmedBy confirmed =
       ConfirmedByOf(config, plan.inspection.diagnosis.birth);
   confirmed.delivered_before = plan.range.from_transaction;
-  return ReadKafka(config, config.outbox, std::move(confirmed),
-                   arguments.expired ? MissingRows::Expired::kMissing
-                                     : MissingRows::Expired::kNotMissing,
-                   arguments.work_directory, progress, end);
+  return ReadPublished(config, config.outbox, std::move(confirmed),
+                       arguments.expired ? MissingRows::Expired::kMissing
+                                         : MissingRows::Expired::kNotMissing,
+                       arguments.work_directory, progress, end);
 }
 
 // Sets `end` to the end that failed.

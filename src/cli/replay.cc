@@ -21,12 +21,12 @@
 #include "cli/shared/progress_line.h"
 #include "cli/shared/require_wal.h"
 #include "cli/shared/row_lines.h"
-#include "cli/shared/run_to_end.h"
 #include "cli/shared/verb.h"
 #include "cli/shared/verbs.h"
 #include "config/read_file.h"
 #include "fmt/chrono.h"
 #include "fmt/format.h"
+#include "loop/run_to_end.h"
 
 namespace walpost {
 namespace {

@@ -12,10 +12,10 @@
 #include "cli/shared/exit_code.h"
 #include "cli/shared/expand_tables.h"
 #include "cli/shared/require_wal.h"
-#include "cli/shared/run_to_end.h"
 #include "cli/shared/standard_streams.h"
 #include "cli/shared/verb.h"
 #include "cli/shared/verbs.h"
+#include "loop/run_to_end.h"
 #include "outbox/event_json.h"
 #include "outbox/record_builder.h"
 

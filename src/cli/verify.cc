@@ -15,12 +15,12 @@
 #include "cli/shared/expand_tables.h"
 #include "cli/shared/output.h"
 #include "cli/shared/progress_line.h"
-#include "cli/shared/run_to_end.h"
 #include "cli/shared/slot_inspection.h"
 #include "cli/shared/verb.h"
 #include "cli/shared/verbs.h"
 #include "cli/shared/work_directory.h"
 #include "fmt/format.h"
+#include "loop/run_to_end.h"
 #include "verify/verifier.h"
 
 namespace walpost {

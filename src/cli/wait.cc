@@ -17,11 +17,11 @@
 #include "cli/shared/expand_tables.h"
 #include "cli/shared/lsn_option.h"
 #include "cli/shared/output.h"
-#include "cli/shared/run_to_end.h"
 #include "cli/shared/verb.h"
 #include "cli/shared/verbs.h"
 #include "config/units.h"
 #include "fmt/format.h"
+#include "loop/run_to_end.h"
 #include "postgres/parking/parked_list.h"
 #include "retention/sent_wait.h"
 

@@ -1,30 +1,11 @@
 #include "redis/redis_client.h"
 
-#include <boost/asio/co_spawn.hpp>
-#include <exception>
-#include <optional>
 #include <utility>
 
 #include "base/status_macros.h"
+#include "loop/run_to_end.h"
 
 namespace walpost {
-namespace {
-
-namespace asio = boost::asio;
-
-template <typename T>
-T RunToEnd(asio::io_context& io, asio::awaitable<T> operation) {
-  std::optional<T> result;
-  asio::co_spawn(io, std::move(operation),
-                 [&result](std::exception_ptr, T value) {
-                   result.emplace(std::move(value));
-                 });
-  io.restart();
-  io.run();
-  return *std::move(result);
-}
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<RedisClient>> RedisClient::Connect(
     const RedisOptions& options) {

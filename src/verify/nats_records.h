@@ -29,11 +29,6 @@ class NatsRecords final : public PublishedRecords {
   absl::StatusOr<std::set<std::string>> FindTopics(
       const std::set<std::string>& names,
       const std::set<std::string>& prefixes) override;
-  // JetStream lists the streams of its account to whoever may ask.
-  absl::StatusOr<bool> MayHide(
-      const std::set<std::string>& /*prefixes*/) override {
-    return false;
-  }
   // kFailedPrecondition: a stream drops what its consumers have acknowledged
   // (`retention`).
   absl::Status Read(

@@ -44,7 +44,9 @@ class PublishedRecords {
   // True if topics that begin with one of `prefixes` may exist, although they
   // are not listed: the user may not see such topics.
   virtual absl::StatusOr<bool> MayHide(
-      const std::set<std::string>& prefixes) = 0;
+      const std::set<std::string>& /*prefixes*/) {
+    return false;
+  }
 
   // `take` gets every record of topics that FindTopics has found, each
   // partition in order; its views are valid during the call. `total` is known

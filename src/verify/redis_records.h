@@ -35,11 +35,6 @@ class RedisRecords final : public PublishedRecords {
   absl::StatusOr<std::set<std::string>> FindTopics(
       const std::set<std::string>& names,
       const std::set<std::string>& prefixes) override;
-  // Redis lists the keys that a user may not read.
-  absl::StatusOr<bool> MayHide(
-      const std::set<std::string>& /*prefixes*/) override {
-    return false;
-  }
   absl::Status Read(
       const std::set<std::string>& topics,
       const std::function<absl::Status(FoundRecord&)>& take) override;

@@ -98,6 +98,19 @@ TEST_F(GatedConsumerTest, P1ADrainWaitsForTheCheckpoint) {
   EXPECT_TRUE(consumer_.IsDrained());
 }
 
+// Else a stream that is made again before the next start is not noticed.
+TEST_F(GatedConsumerTest, P9ADrainWaitsUntilTheCheckpointKnowsTheTopics) {
+  progress_.BeginStream(Lsn(50));
+  Deliver(100);
+  checkpoints_.SaveIfDue(now_, WallTime(), /*hurry=*/true);
+  store_.Finish();
+  checkpoints_.NoteKafka("cluster", "orders=a");
+  EXPECT_FALSE(consumer_.IsDrained());
+  checkpoints_.SaveIfDue(now_, WallTime(), /*hurry=*/true);
+  store_.Finish();
+  EXPECT_TRUE(consumer_.IsDrained());
+}
+
 // Until the known event has come again, the server may have another WAL.
 TEST_F(GatedConsumerTest, P9ConfirmsNothingUntilTheHistoryIsSettled) {
   progress_.BeginStream(Lsn(50));

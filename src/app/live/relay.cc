@@ -421,7 +421,7 @@ void Relay::EndInOrder() {
   session_.Shutdown(Clock::now());
   snapshot_.Stop(*session_.shutdown_deadline());
   retry_timer_.cancel();
-  source_.OnProgress();
+  OnDrained();
 }
 
 void Relay::StopBeside() {
@@ -440,7 +440,7 @@ void Relay::OnDrained() {
 // A checkpoint that is overtaken ends the stream, too.
 void Relay::SaveCheckpointIfDue() {
   // It may be the last one, and Watch has not seen yet where events went.
-  if (session_.is_hurried() && sinks_.sink() != nullptr) NoteBrokers();
+  if (session_.is_hurried()) CheckKafka();
   checkpoints_.SaveIfDue(session_.is_hurried() || !stream_.new_table().empty());
   session_.OnReports();
   if (batcher_) AwaitCommit();

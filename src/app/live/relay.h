@@ -111,8 +111,6 @@ class Relay {
 
   boost::asio::awaitable<void> Watch();
   void CheckKafka();
-  // For the next checkpoint: which brokers, and which topics, have the events.
-  void NoteBrokers();
   // A gap if Kafka is not the cluster that has the events so far.
   std::optional<Gap> FindKafkaGap() const;
   void SaveCheckpointIfDue();
@@ -183,8 +181,9 @@ class Relay {
   OldestUnpublished oldest_unpublished_;
   ReadLag read_lag_;
   MonotonicTime brokers_seen_at_;
-  // True while the stream is ours and nothing is read from it yet.
-  std::string_view takeover_awaits_;  // empty: it is not taking over
+  // While the stream is ours and nothing is read from it yet: what is waited
+  // for. Empty: it is not taking over.
+  std::string_view takeover_awaits_;
   bool kafka_was_reached_ = false;
   ProgressLog progress_log_;
   ReplicatedEventsLog replicated_log_;

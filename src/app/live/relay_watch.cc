@@ -25,7 +25,7 @@ void Relay::OnServerShutdown() {
   if (!source_.is_open()) return;
   LogWarn("Postgres is shutting down: leaving its stream");
   session_.OnServerShutdown(Clock::now());
-  source_.OnProgress();
+  OnDrained();
 }
 
 EventPlace Relay::PlaceOf(const Position& position) const {
@@ -125,8 +125,8 @@ void Relay::WarnOfRepeats() const {
   if (is_known || !is_used) return;
   LogWarn(
       "checkpoint topic {} has no entry for slot {} although the slot is "
-      "confirmed to {}; events after it that were "
-      "published will be sent again",
+      "confirmed to {}; events after it that were published "
+      "will be sent again",
       config_.checkpoint.topic, config_.postgres.slot,
       slot->confirmed.ToString());
 }
@@ -165,13 +165,9 @@ void Relay::CheckKafka() {
     return session_.OnGap(*gap);
   }
   kafka_was_reached_ |= health.brokers_up > 0 && !health.is_comparing;
-  NoteBrokers();
-}
-
-void Relay::NoteBrokers() {
-  const std::string cluster = sinks_.Health().cluster_id;
-  if (cluster.empty() || FindKafkaGap()) return;
-  checkpoints_.NoteKafka(cluster, knowledge_->topics());
+  if (!health.cluster_id.empty()) {
+    checkpoints_.NoteKafka(health.cluster_id, knowledge_->topics());
+  }
 }
 
 std::optional<Gap> Relay::FindKafkaGap() const {

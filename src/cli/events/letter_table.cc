@@ -19,10 +19,10 @@
 #include "cli/shared/exit_code.h"
 #include "cli/shared/output.h"
 #include "cli/shared/require_wal.h"
-#include "cli/shared/run_to_end.h"
 #include "cli/shared/running_instance.h"
 #include "dead_letters/letter_check.h"
 #include "fmt/format.h"
+#include "loop/run_to_end.h"
 #include "postgres/parking/parked_list.h"
 
 namespace walpost {

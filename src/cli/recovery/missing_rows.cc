@@ -12,12 +12,10 @@
 
 namespace walpost {
 
-absl::StatusOr<MissingRows> ReadKafka(const Config& config,
-                                      const OutboxOptions& outbox,
-                                      ConfirmedBy confirmed_by,
-                                      MissingRows::Expired expired,
-                                      const std::string& work_directory,
-                                      ProgressLine& progress, ExitCode& end) {
+absl::StatusOr<MissingRows> ReadPublished(
+    const Config& config, const OutboxOptions& outbox, ConfirmedBy confirmed_by,
+    MissingRows::Expired expired, const std::string& work_directory,
+    ProgressLine& progress, ExitCode& end) {
   PublishedEventIndex::Options options;
   options.conninfo = CompleteConninfo(config.postgres.server);
   options.outbox = outbox;

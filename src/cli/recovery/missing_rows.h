@@ -51,11 +51,9 @@ class MissingRows {
 
 // Reads the records to compare rows of `outbox` with. Sets `end` to the end
 // that failed.
-absl::StatusOr<MissingRows> ReadKafka(const Config& config,
-                                      const OutboxOptions& outbox,
-                                      ConfirmedBy confirmed_by,
-                                      MissingRows::Expired expired,
-                                      const std::string& work_directory,
-                                      ProgressLine& progress, ExitCode& end);
+absl::StatusOr<MissingRows> ReadPublished(
+    const Config& config, const OutboxOptions& outbox, ConfirmedBy confirmed_by,
+    MissingRows::Expired expired, const std::string& work_directory,
+    ProgressLine& progress, ExitCode& end);
 
 }  // namespace walpost

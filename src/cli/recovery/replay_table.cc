@@ -21,10 +21,10 @@
 #include "cli/shared/output.h"
 #include "cli/shared/progress_line.h"
 #include "cli/shared/row_lines.h"
-#include "cli/shared/run_to_end.h"
 #include "cli/shared/slot_inspection.h"
 #include "config/read_file.h"
 #include "fmt/format.h"
+#include "loop/run_to_end.h"
 #include "postgres/tables/table_scan.h"
 
 namespace walpost {
@@ -227,10 +227,10 @@ absl::StatusOr<std::unique_ptr<MissingRows>> FindMissing(
                            FindBirth(config));
   WALPOST_ASSIGN_OR_RETURN(
       MissingRows missing,
-      ReadKafka(config, outbox, ConfirmedByOf(config, birth),
-                arguments.expired ? MissingRows::Expired::kMissing
-                                  : MissingRows::Expired::kNotMissing,
-                arguments.work_directory, progress, end));
+      ReadPublished(config, outbox, ConfirmedByOf(config, birth),
+                    arguments.expired ? MissingRows::Expired::kMissing
+                                      : MissingRows::Expired::kNotMissing,
+                    arguments.work_directory, progress, end));
   end = kExitPostgres;
   return std::make_unique<MissingRows>(std::move(missing));
 }

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "base/status_macros.h"
-#include "cli/shared/run_to_end.h"
+#include "loop/run_to_end.h"
 #include "loop/secret_command.h"
 #include "postgres/connect/conninfo_keywords.h"
 

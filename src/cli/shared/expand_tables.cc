@@ -6,8 +6,8 @@
 
 #include "app/live/table_expansion.h"
 #include "base/status_macros.h"
-#include "cli/shared/run_to_end.h"
 #include "cli/shared/verbs.h"
+#include "loop/run_to_end.h"
 #include "postgres/catalog/matching_tables.h"
 #include "postgres/connect/task_session.h"
 

@@ -146,8 +146,7 @@ void Preflight::CheckSettings(const QueryRows& settings) {
         "is -1: while walpost or its brokers are down, WAL can fill the disk",
         "ALTER SYSTEM SET max_slot_wal_keep_size = '50GB'; SELECT "
         "pg_reload_conf(); sized for the longest outage of the brokers that "
-        "must "
-        "not lose the slot");
+        "must not lose the slot");
   } else {
     Add(Severity::kOk, FindingId("max_slot_wal_keep_size_ok"),
         "max_slot_wal_keep_size",

@@ -1,5 +1,5 @@
 // Runs one coroutine to its end on a separate event loop: for verbs that do one
-// thing.
+// thing after the other.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -20,6 +20,7 @@ Result RunToEnd(boost::asio::io_context& io,
                           result = std::move(value);
                           io.stop();
                         });
+  io.restart();
   io.run();
   return result;
 }
