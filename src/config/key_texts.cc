@@ -143,8 +143,8 @@ constexpr KeyText kTexts[] = {
     {"route.topic", "", Reload::kNo,
      "fields or columns in braces, with functions: "
      "`\"{event_type|lower|replace:_:-|default:other}\"` (in quotes if it "
-     "begins with a brace). In braces, `\\` takes the meaning from a "
-     "following `{`, `}`, `|`, `:` or `\\`: `'{type|replace:\\::-}'`. "
+     "begins with a brace). A `\\` takes the meaning from a following `{`, "
+     "`}`, `|`, `:` or `\\`: `'{type|replace:\\::-}'`. "
      "`match:PATTERN:REPLACEMENT` and `allow_empty` are described "
      "[below](#topics-by-a-regular-expression)"},
     {"route.partition", "– (the key chooses it)", Reload::kNo,
@@ -316,13 +316,16 @@ constexpr KeyText kTexts[] = {
      "a larger payload cannot be delivered (`record_too_large`). Not more than "
      "`max_message_size` of the server, which does not tell it: 16 MiB since "
      "RabbitMQ 4.0, 128 MiB before"},
-    {"redis.address", "required, or `redis.sentinels`", Reload::kNo,
+    {"redis.address", "required, or `sentinels` or `cluster`", Reload::kNo,
      "host:port of the Redis server ([redis.md](redis.md))"},
     {"redis.sentinels", "`[]`", Reload::kNo,
      "host:port of each Sentinel, in place of `redis.address`: they say which "
      "server is the master"},
     {"redis.master", "", Reload::kNo,
      "name that the Sentinels have for the servers, as in `mymaster`"},
+    {"redis.cluster", "`[]`", Reload::kNo,
+     "host:port of some nodes of a Redis Cluster, in place of `redis.address`: "
+     "they say where each stream is ([redis.md](redis.md#redis-cluster))"},
     {"redis.user", "", Reload::kCredentials,
      "user of Redis' ACL; without it, the user `default`"},
     {"redis.password", "", Reload::kCredentials,

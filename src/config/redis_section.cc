@@ -24,6 +24,7 @@ void ReadRedis(Section section, RedisOptions& redis) {
   section.Read("address", redis.address);
   section.ReadList("sentinels", redis.sentinels);
   section.Read("master", redis.master);
+  section.ReadList("cluster", redis.cluster);
   section.Read("user", redis.user);
   section.ReadSecret("password", redis.password);
   section.Read("sentinel_user", redis.sentinel_user);

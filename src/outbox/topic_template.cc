@@ -29,7 +29,7 @@ constexpr Characters CharactersOf(std::string_view more) {
 }
 
 constexpr Characters kOfKafka = CharactersOf("");
-constexpr Characters kOfOthers = CharactersOf(":/@+=~$#%&!,;()[]");
+constexpr Characters kOfOthers = CharactersOf(":/@+=~$#%&!,;()[]{}");
 
 bool AreLegal(std::string_view text, NameRule names) {
   const Characters& legal = names == NameRule::kKafka ? kOfKafka : kOfOthers;
@@ -116,11 +116,12 @@ absl::StatusOr<TopicTemplate> TopicTemplate::Parse(std::string_view text,
   std::string_view rest = text;
   while (!rest.empty()) {
     Part part;
-    const size_t open = rest.find('{');
-    part.literal = rest.substr(0, open);
-    if (part.literal.find('}') != std::string::npos) {
+    const size_t open = FindPlain(rest, '{');
+    const std::string_view literal = rest.substr(0, open);
+    if (FindPlain(literal, '}') != std::string_view::npos) {
       return error("a '}' without its '{'");
     }
+    part.literal = Unescaped(literal);
     if (!AreLegal(part.literal, names)) {
       return error(
           fmt::format("'{}' cannot be part of a topic name, which has {}",

@@ -9,8 +9,9 @@
 // from left to right: `lower` (ASCII), `replace:FROM:TO` (every occurrence;
 // TO may be empty), `default:TEXT` (for a value that is NULL or empty),
 // `match:PATTERN:REPLACEMENT` (java_pattern.h), `allow_empty` (for a value that
-// is empty, but not for NULL; so does `match`). In braces, \ takes the meaning
-// from a following { } | : or \, as in {type|replace:\::-}.
+// is empty, but not for NULL; so does `match`). A \ takes the meaning from a
+// following { } | : or \, as in {type|replace:\::-}, or in the name
+// \{outbox\}.{type}, where the sink has names with braces.
 //
 // The result must match Kafka's rule for topic names: 1 to 249 of
 // [a-zA-Z0-9._-], not "." or ".."; for the other sinks, also `:` and `/` and

@@ -20,11 +20,14 @@ enum class RedisDurability {
 };
 
 struct RedisOptions {
-  // host:port of the only server. Empty: `sentinels` say which one it is.
+  // host:port of the only server. Empty: `sentinels` say which one it is, or
+  // the nodes of a Redis Cluster.
   std::string address;
   // host:port of Sentinels, and the name that they know the servers by.
   std::vector<std::string> sentinels = {};
   std::string master;
+  // host:port of nodes of a Redis Cluster, which say where each slot is.
+  std::vector<std::string> cluster = {};
   // Empty: the user `default`; without a password, no AUTH is sent.
   ReloadableText user;
   ReloadableText password;

@@ -17,24 +17,35 @@ namespace {
 class RedisCheck {
  public:
   RedisCheck(asio::any_io_executor executor, RedisOptions options)
-      : options_(std::move(options)), session_(std::move(executor), options_) {}
+      : executor_(std::move(executor)),
+        options_(std::move(options)),
+        session_(executor_, options_) {}
 
   asio::awaitable<void> Run(const std::vector<std::string>& streams,
                             MonotonicTime deadline) {
-    const absl::Status opened = co_await session_.Open(deadline);
-    if (!opened.ok()) {
-      AddUnreached(opened);
-      co_return;
+    if (options_.cluster.empty()) {
+      co_return co_await LookAt(session_, streams, deadline);
     }
-    const Findings judged =
-        JudgeServer(session_.facts(), options_, session_.name());
-    Findings& all = found_.findings;
-    all.insert(all.end(), judged.begin(), judged.end());
-    if (FirstError(judged) != nullptr) co_return;
-    found_.answers = true;
-    found_.cluster_id = kUnnamedRedis;
-    AddServer();
-    co_await LookAt(streams, deadline);
+    const absl::StatusOr<ClusterSlots> slots =
+        co_await session_.FindSlots(deadline);
+    if (!slots.ok()) co_return AddUnreached(slots.status(), session_);
+    if (slots->served() < ClusterSlots::kCount) {
+      co_return Add(Severity::kError, FindingId("redis_slots_not_served"),
+                    session_.name(),
+                    fmt::format("no node serves {} of the hash slots",
+                                ClusterSlots::kCount - slots->served()),
+                    "redis-cli --cluster fix");
+    }
+    for (const ClusterSlots::Range& node : slots->Masters()) {
+      std::vector<std::string> own;
+      for (const std::string& stream : streams) {
+        if (slots->MasterOf(HashSlotOf(stream)) == node.master) {
+          own.push_back(stream);
+        }
+      }
+      RedisSession session(executor_, options_, node.first);
+      co_await LookAt(session, own, deadline);
+    }
   }
 
   SinkFindings Take() { return std::move(found_); }
@@ -46,8 +57,37 @@ class RedisCheck {
                                std::move(text), std::move(remedy)});
   }
 
-  void AddUnreached(const absl::Status& opened) {
-    const bool is_rejected = session_.rejects_credentials();
+  // The server, and those of its streams.
+  asio::awaitable<void> LookAt(RedisSession& session,
+                               const std::vector<std::string>& streams,
+                               MonotonicTime deadline) {
+    const absl::Status opened = co_await session.Open(deadline);
+    if (!opened.ok()) {
+      found_.answers = false;
+      co_return AddUnreached(opened, session);
+    }
+    const Findings judged =
+        JudgeServer(session.facts(), options_, session.name());
+    Findings& all = found_.findings;
+    all.insert(all.end(), judged.begin(), judged.end());
+    if (FirstError(judged) != nullptr) co_return;
+    found_.answers = true;
+    found_.cluster_id = kUnnamedRedis;
+    AddServer(session);
+    std::string bytes;
+    for (const std::string& stream : streams) {
+      bytes += Command({"TYPE", stream});
+    }
+    const absl::StatusOr<std::vector<Reply>> replies =
+        co_await session.connection().Ask(bytes, streams.size(), deadline);
+    if (!replies.ok()) co_return;
+    for (size_t i = 0; i < streams.size(); ++i) {
+      Judge(streams[i], (*replies)[i]);
+    }
+  }
+
+  void AddUnreached(const absl::Status& opened, const RedisSession& session) {
+    const bool is_rejected = session.rejects_credentials();
     const std::string cause(opened.message());
     if (is_rejected) {
       Add(Severity::kError, FindingId(kFindingCredentialsRejected), "Redis",
@@ -56,37 +96,25 @@ class RedisCheck {
       Add(Severity::kError, FindingId("redis_refuses"), "Redis", cause);
     } else {
       Add(Severity::kError, FindingId("redis_unavailable"), "Redis", cause,
-          options_.sentinels.empty()
-              ? "correct redis.address, or start Redis"
-              : "correct redis.sentinels and redis.master, or start Redis");
+          fmt::format("correct {}, or start Redis",
+                      !options_.address.empty() ? "redis.address"
+                      : options_.cluster.empty()
+                          ? "redis.sentinels and redis.master"
+                          : "redis.cluster"));
     }
   }
 
-  void AddServer() {
-    const RedisFacts& facts = session_.facts();
-    Add(Severity::kOk, FindingId("redis_ok"), session_.name(),
+  void AddServer(const RedisSession& session) {
+    const RedisFacts& facts = session.facts();
+    Add(Severity::kOk, FindingId("redis_ok"), session.name(),
         fmt::format("answers; version {}, {} replica(s), append-only file {}",
                     facts.version, facts.replicas,
                     facts.has_append_only_file ? "on" : "off"));
     if (options_.max_entries == 0) return;
-    Add(Severity::kNote, FindingId("redis_trims"), session_.name(),
+    Add(Severity::kNote, FindingId("redis_trims"), session.name(),
         fmt::format("streams keep about {} entries (redis.max_entries): a "
                     "consumer that is further behind loses events",
                     options_.max_entries));
-  }
-
-  asio::awaitable<void> LookAt(const std::vector<std::string>& streams,
-                               MonotonicTime deadline) {
-    std::string bytes;
-    for (const std::string& stream : streams) {
-      bytes += Command({"TYPE", stream});
-    }
-    const absl::StatusOr<std::vector<Reply>> replies =
-        co_await session_.connection().Ask(bytes, streams.size(), deadline);
-    if (!replies.ok()) co_return;
-    for (size_t i = 0; i < streams.size(); ++i) {
-      Judge(streams[i], (*replies)[i]);
-    }
   }
 
   void Judge(const std::string& stream, const Reply& type) {
@@ -104,6 +132,7 @@ class RedisCheck {
     }
   }
 
+  asio::any_io_executor executor_;
   RedisOptions options_;
   RedisSession session_;
   SinkFindings found_;

@@ -8,13 +8,21 @@
 namespace walpost {
 
 absl::StatusOr<std::unique_ptr<RedisClient>> RedisClient::Connect(
-    const RedisOptions& options) {
-  std::unique_ptr<RedisClient> client(new RedisClient(options));
+    const RedisOptions& options, uint16_t slot) {
+  std::unique_ptr<RedisClient> client(new RedisClient(options, slot));
   const MonotonicTime deadline =
       std::chrono::steady_clock::now() + options.timeout;
   WALPOST_RETURN_IF_ERROR(
       RunToEnd(client->io_, client->session_.Open(deadline)));
   return client;
+}
+
+absl::StatusOr<ClusterSlots> RedisClient::FindSlots(
+    const RedisOptions& options) {
+  RedisClient client(options, 0);
+  return RunToEnd(client.io_,
+                  client.session_.FindSlots(std::chrono::steady_clock::now() +
+                                            options.timeout));
 }
 
 absl::StatusOr<Reply> RedisClient::Ask(

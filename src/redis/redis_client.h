@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "redis/cluster_slots.h"
 #include "redis/options.h"
 #include "redis/redis_session.h"
 #include "redis/resp.h"
@@ -16,17 +17,20 @@ namespace walpost {
 
 class RedisClient {
  public:
-  // Errors as those of RedisSession::Open.
+  // Errors as those of RedisSession::Open. `slot`: see there.
   static absl::StatusOr<std::unique_ptr<RedisClient>> Connect(
-      const RedisOptions& options);
+      const RedisOptions& options, uint16_t slot = 0);
+  // Where the slots of a cluster are.
+  static absl::StatusOr<ClusterSlots> FindSlots(const RedisOptions& options);
 
   // An error reply is a reply. kUnavailable: no answer within
   // RedisOptions::timeout.
   absl::StatusOr<Reply> Ask(const std::vector<std::string>& command);
 
  private:
-  explicit RedisClient(const RedisOptions& options)
-      : timeout_(options.timeout), session_(io_.get_executor(), options) {}
+  RedisClient(const RedisOptions& options, uint16_t slot)
+      : timeout_(options.timeout),
+        session_(io_.get_executor(), options, slot) {}
 
   std::chrono::milliseconds timeout_;
   boost::asio::io_context io_{1};

@@ -36,7 +36,10 @@ constexpr std::array kRules = {
     Rule{"BUSY ", Remedy::kRetry, kUnavailable,
          "another client's script blocks Redis: SCRIPT KILL ends it"},
     Rule{"TRYAGAIN ", Remedy::kRetry, kUnavailable, ""},
-    Rule{"CLUSTERDOWN ", Remedy::kRetry, kUnavailable, ""},
+    Rule{"CLUSTERDOWN ", Remedy::kReconnect, kUnavailable, ""},
+    Rule{"ASK ", Remedy::kRetry, kUnavailable,
+         "the slot is being moved to another node, and the stream waits for "
+         "it (redis-cli --cluster fix ends what was left unfinished)"},
     Rule{"NOSCRIPT ", Remedy::kNoScript, kAborted, ""},
     Rule{"READONLY ", Remedy::kReconnect, kUnavailable,
          "the server is a replica: with redis.sentinels walpost asks for the "
@@ -53,7 +56,8 @@ constexpr std::array kRules = {
          "Redis has no password for this user: remove redis.password", true},
     Rule{"NOPERM ", Remedy::kRefused, kOperator,
          "ACL SETUSER NAME ~STREAMS +@connection +eval +evalsha +xadd +xrange "
-         "+xtrim +xsetid +xinfo|stream +info +config|get +wait +select +type"},
+         "+xtrim +xsetid +xinfo|stream +info +config|get +wait +select +type "
+         "+cluster|info +cluster|slots"},
     Rule{"ERR The user executing the script can't", Remedy::kRefused, kOperator,
          "ACL SETUSER NAME ~STREAMS +xadd +xrange +xtrim +xsetid +xinfo"},
     Rule{"ERR ACL failure in script", Remedy::kRefused, kOperator,
@@ -61,9 +65,9 @@ constexpr std::array kRules = {
     Rule{"WRONGTYPE ", Remedy::kRefused, kOperator,
          "the key is not a stream: rename it (RENAME KEY NEW), or write to "
          "another one (route.topic)"},
-    Rule{"MOVED ", Remedy::kRefused, kOperator,
-         "the server is a node of Redis Cluster, which walpost does not "
-         "support: use a server with replicas and redis.sentinels"},
+    Rule{"MOVED ", Remedy::kReconnect, kUnavailable, ""},
+    Rule{"ERR This instance has cluster support disabled", Remedy::kRefused,
+         kOperator, "redis.address in place of redis.cluster"},
 };
 
 constexpr std::string_view kTooLarge = "Elements are too large";

@@ -130,10 +130,11 @@ Findings JudgeServer(const RedisFacts& facts, const RedisOptions& options,
         "upgrade the server");
     return findings;
   }
-  if (facts.is_cluster) {
-    add(Severity::kError, FindingId("redis_cluster_unsupported"),
-        "is a node of Redis Cluster, which walpost does not support",
-        "use a server with replicas, and redis.sentinels for its failover");
+  if (facts.is_cluster && options.cluster.empty()) {
+    add(Severity::kError, FindingId("redis_is_cluster"),
+        "is a node of a Redis Cluster",
+        "redis.cluster: [its address, and those of other nodes], in place of "
+        "redis.address");
     return findings;
   }
   if (!facts.is_master) {

@@ -37,4 +37,8 @@ inline absl::StatusOr<ServerPlace> ParseSentinelPlace(std::string_view text) {
   return internal::ParsePlace(text, 26379, "redis.sentinels");
 }
 
+inline absl::StatusOr<ServerPlace> ParseNodePlace(std::string_view text) {
+  return internal::ParsePlace(text, 6379, "redis.cluster");
+}
+
 }  // namespace walpost

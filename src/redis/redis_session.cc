@@ -13,10 +13,20 @@ namespace walpost {
 namespace asio = boost::asio;
 using Replies = std::vector<Reply>;
 
+namespace {
+
+// One that hangs leaves time for the next ones.
+MonotonicTime ShareOf(MonotonicTime deadline) {
+  const MonotonicTime now = std::chrono::steady_clock::now();
+  return now + (deadline - now) / 3;
+}
+
+}  // namespace
+
 asio::awaitable<absl::Status> RedisSession::Open(MonotonicTime deadline) {
   rejects_credentials_ = false;
   absl::StatusOr<ServerPlace> place;
-  if (options_.sentinels.empty()) {
+  if (!options_.address.empty()) {
     place = ParseRedisPlace(options_.address);
   } else {
     place = co_await FindMaster(deadline);
@@ -34,31 +44,78 @@ asio::awaitable<absl::Status> RedisSession::Open(MonotonicTime deadline) {
 
 asio::awaitable<absl::StatusOr<ServerPlace>> RedisSession::FindMaster(
     MonotonicTime deadline) {
+  if (!options_.cluster.empty()) {
+    WALPOST_CO_ASSIGN_OR_RETURN(const ClusterSlots slots,
+                                co_await FindSlots(deadline));
+    const std::optional<ServerPlace> master = slots.MasterOf(slot_);
+    if (master) co_return *master;
+    co_return absl::UnavailableError(
+        fmt::format("{}: no node serves hash slot {}: redis-cli --cluster fix",
+                    name_, slot_));
+  }
   absl::Status trouble;
   for (const std::string& address : options_.sentinels) {
     WALPOST_CO_ASSIGN_OR_RETURN(const ServerPlace sentinel,
                                 ParseSentinelPlace(address));
-    // A Sentinel that hangs leaves time for the next one.
-    const MonotonicTime now = std::chrono::steady_clock::now();
-    const MonotonicTime until = now + (deadline - now) / 3;
-    absl::StatusOr<ServerPlace> master = co_await AskSentinel(sentinel, until);
+    absl::StatusOr<ServerPlace> master =
+        co_await AskSentinel(sentinel, ShareOf(deadline));
     if (master.ok()) co_return master;
     trouble = master.status();
   }
   co_return trouble;
 }
 
+asio::awaitable<absl::StatusOr<ClusterSlots>> RedisSession::FindSlots(
+    MonotonicTime deadline) {
+  rejects_credentials_ = false;
+  absl::Status trouble;
+  for (const std::string& address : options_.cluster) {
+    WALPOST_CO_ASSIGN_OR_RETURN(const ServerPlace node,
+                                ParseNodePlace(address));
+    absl::StatusOr<ClusterSlots> slots =
+        co_await AskNode(node, ShareOf(deadline));
+    if (slots.ok()) co_return slots;
+    trouble = slots.status();
+  }
+  co_return trouble;
+}
+
+// A node that is cut off from the others knows only how it was.
+asio::awaitable<absl::StatusOr<ClusterSlots>> RedisSession::AskNode(
+    const ServerPlace& place, MonotonicTime deadline) {
+  name_ = fmt::format("Redis at {}", place.ToString());
+  const absl::Status opened = co_await guide_.Open(place, options_, deadline);
+  rejects_credentials_ |= absl::IsFailedPrecondition(opened);
+  if (!opened.ok()) co_return opened;
+  WALPOST_CO_RETURN_IF_ERROR(co_await Authenticate(
+      guide_, options_.user, options_.password, deadline));
+  const std::string questions =
+      Command({"CLUSTER", "INFO"}) + Command({"CLUSTER", "SLOTS"});
+  WALPOST_CO_ASSIGN_OR_RETURN(Replies replies,
+                              co_await guide_.Ask(questions, 2, deadline));
+  for (const Reply& reply : replies) {
+    if (!reply.is_error()) continue;
+    co_return Refused(reply.text(),
+                      fmt::format("{}: CLUSTER INFO, SLOTS", name_));
+  }
+  if (replies[0].text().find("cluster_state:ok") == std::string_view::npos) {
+    co_return absl::UnavailableError(fmt::format(
+        "{}: the cluster is down, or this node is cut off (CLUSTER INFO)",
+        name_));
+  }
+  co_return ClusterSlots::Of(replies[1], place);
+}
+
 asio::awaitable<absl::StatusOr<ServerPlace>> RedisSession::AskSentinel(
     const ServerPlace& place, MonotonicTime deadline) {
   name_ = fmt::format("Sentinel at {}", place.ToString());
-  WALPOST_CO_RETURN_IF_ERROR(
-      co_await sentinel_.Open(place, options_, deadline));
+  WALPOST_CO_RETURN_IF_ERROR(co_await guide_.Open(place, options_, deadline));
   WALPOST_CO_RETURN_IF_ERROR(co_await Authenticate(
-      sentinel_, options_.sentinel_user, options_.sentinel_password, deadline));
+      guide_, options_.sentinel_user, options_.sentinel_password, deadline));
   const std::string question =
       Command({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", options_.master});
   WALPOST_CO_ASSIGN_OR_RETURN(Replies replies,
-                              co_await sentinel_.Ask(question, 1, deadline));
+                              co_await guide_.Ask(question, 1, deadline));
   const Reply& answer = replies.front();
   if (answer.is_error()) {
     co_return Refused(answer.text(),
@@ -111,9 +168,10 @@ asio::awaitable<absl::Status> RedisSession::Greet(MonotonicTime deadline) {
         fmt::format("{}: it loads its data", name_));
   }
   // In the middle of a failover.
-  if (!facts_.is_master && !options_.sentinels.empty()) {
+  if (!facts_.is_master && options_.address.empty()) {
     co_return absl::UnavailableError(fmt::format(
-        "{}: the Sentinels call it the master, and it is a replica", name_));
+        "{}: {} it the master, and it is a replica", name_,
+        options_.cluster.empty() ? "the Sentinels call" : "the cluster calls"));
   }
   if (options_.durability == RedisDurability::kFsync) {
     co_return co_await ReadConfig(deadline);

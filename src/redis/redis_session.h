@@ -1,7 +1,7 @@
 // RedisSession: finds the server to write to, connects, and learns what it is.
 //
-//   Sentinels ──▶ address of the master ──▶ connection ──▶ AUTH, SELECT ──▶
-//   INFO
+//   Sentinels, or nodes of a cluster ──▶ address of the master ──▶ connection
+//   ──▶ AUTH, SELECT ──▶ INFO
 //
 // Used by the sink, and by `walpost check`. One coroutine uses it at a time,
 // and keeps it alive while it waits. Runs on the loop.
@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "base/time.h"
+#include "redis/cluster_slots.h"
 #include "redis/options.h"
 #include "redis/redis_connection.h"
 #include "redis/redis_facts.h"
@@ -22,20 +23,26 @@ namespace walpost {
 
 class RedisSession {
  public:
-  RedisSession(boost::asio::any_io_executor executor, RedisOptions options)
+  // `slot`: the hash slot to write to, in a cluster.
+  RedisSession(boost::asio::any_io_executor executor, RedisOptions options,
+               uint16_t slot = 0)
       : options_(std::move(options)),
+        slot_(slot),
         connection_(executor),
-        sentinel_(executor) {}
+        guide_(executor) {}
 
   // kUnavailable: no server, or no answer until `deadline`; or a credential
   // cannot be read. kFailedPrecondition: an operator must act: a right, a
   // password, a certificate.
   boost::asio::awaitable<absl::Status> Open(MonotonicTime deadline);
+  // Where the slots of the cluster are. Errors as those of Open.
+  boost::asio::awaitable<absl::StatusOr<ClusterSlots>> FindSlots(
+      MonotonicTime deadline);
   // What CONFIG GET says now about the file that the server syncs.
   boost::asio::awaitable<absl::Status> ReadConfig(MonotonicTime deadline);
   void Close() {
     connection_.Close();
-    sentinel_.Close();
+    guide_.Close();
   }
 
   RedisConnection& connection() { return connection_; }
@@ -51,6 +58,8 @@ class RedisSession {
       MonotonicTime deadline);
   boost::asio::awaitable<absl::StatusOr<ServerPlace>> AskSentinel(
       const ServerPlace& place, MonotonicTime deadline);
+  boost::asio::awaitable<absl::StatusOr<ClusterSlots>> AskNode(
+      const ServerPlace& place, MonotonicTime deadline);
   boost::asio::awaitable<absl::Status> Authenticate(
       RedisConnection& connection, const ReloadableText& username,
       const ReloadableText& password, MonotonicTime deadline);
@@ -58,8 +67,9 @@ class RedisSession {
   absl::Status Refused(std::string_view error, std::string_view attempted);
 
   RedisOptions options_;
+  uint16_t slot_;
   RedisConnection connection_;
-  RedisConnection sentinel_;
+  RedisConnection guide_;  // a Sentinel, or a node of the cluster
   RedisFacts facts_;
   std::string name_ = "Redis";
   bool rejects_credentials_ = false;

@@ -4,6 +4,7 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "redis/cluster_sink.h"
 #include "redis/redis_place.h"
 #include "redis/redis_sink.h"
 #include "redis/stream_tops.h"
@@ -21,6 +22,10 @@ SinkFactory SinksWith(boost::asio::any_io_executor executor,
                              RedisSink::DigestOf(options));
     RedisOptions own = options;
     own.client_name += wanted.client_id_suffix;
+    if (!own.cluster.empty()) {
+      return std::make_unique<ClusterSink>(executor, own, digest, reports,
+                                           std::move(on_drained), tops);
+    }
     return std::make_unique<RedisSink>(executor, own, digest, reports,
                                        std::move(on_drained), tops);
   };
@@ -79,16 +84,27 @@ class RedisKnowledge final : public SinkKnowledge {
 }  // namespace
 
 absl::Status CheckRedisOptions(const RedisOptions& options) {
-  if (options.address.empty() == options.sentinels.empty()) {
+  const int ways = static_cast<int>(!options.address.empty()) +
+                   static_cast<int>(!options.sentinels.empty()) +
+                   static_cast<int>(!options.cluster.empty());
+  if (ways != 1) {
     return absl::InvalidArgumentError(
-        options.address.empty()
-            ? "redis.address is missing: how to reach Redis, as in "
-              "127.0.0.1:6379; or redis.sentinels and redis.master"
-            : "redis.address and redis.sentinels exclude each other");
+        ways == 0 ? "redis.address is missing: how to reach Redis, as in "
+                    "127.0.0.1:6379; or redis.sentinels and redis.master; or "
+                    "redis.cluster"
+                  : "redis.address, redis.sentinels and redis.cluster exclude "
+                    "each other");
   }
-  if (options.sentinels.empty()) {
+  if (!options.cluster.empty() && options.database != 0) {
+    return absl::InvalidArgumentError(
+        "redis.database: a Redis Cluster has only database 0: remove it");
+  }
+  for (const std::string& node : options.cluster) {
+    WALPOST_RETURN_IF_ERROR(ParseNodePlace(node).status());
+  }
+  if (!options.address.empty()) {
     WALPOST_RETURN_IF_ERROR(ParseRedisPlace(options.address).status());
-  } else if (options.master.empty()) {
+  } else if (!options.sentinels.empty() && options.master.empty()) {
     return absl::InvalidArgumentError(
         "redis.master is missing: the name that the Sentinels have for the "
         "servers, as in mymaster");

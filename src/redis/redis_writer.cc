@@ -12,6 +12,7 @@
 #include "fmt/format.h"
 #include "log/log.h"
 #include "loop/as_tuple.h"
+#include "redis/cluster_slots.h"
 #include "redis/durable_replies.h"
 
 namespace walpost {
@@ -30,12 +31,14 @@ constexpr milliseconds kProbeInterval{1'000};
 
 RedisWriter::RedisWriter(asio::any_io_executor executor, RedisOptions options,
                          RecordReports& reports,
-                         std::function<void()> on_drained, StreamTops* tops)
+                         std::function<void()> on_drained, StreamTops* tops,
+                         std::optional<uint16_t> slot)
     : options_(std::move(options)),
       reports_(&reports),
       on_drained_(std::move(on_drained)),
       tops_(tops == nullptr ? own_tops_ : *tops),
-      session_(executor, options_),
+      slot_(slot),
+      session_(executor, options_, slot.value_or(0)),
       timer_(executor),
       close_timer_(executor) {}
 
@@ -75,8 +78,18 @@ absl::Status RedisWriter::Add(const Record& record, Sequence sequence) {
 }
 
 void RedisWriter::CompareStreams() {
-  is_comparing_ = !tops_.Streams().empty();
+  is_comparing_ = !KnownStreams().empty();
   timer_.cancel();
+}
+
+std::vector<std::string> RedisWriter::KnownStreams() const {
+  std::vector<std::string> streams = tops_.Streams();
+  if (slot_) {
+    std::erase_if(streams, [this](const std::string& stream) {
+      return HashSlotOf(stream) != *slot_;
+    });
+  }
+  return streams;
 }
 
 void RedisWriter::Close(MonotonicTime deadline, std::function<void()> closed) {
@@ -168,7 +181,7 @@ asio::awaitable<absl::Status> RedisWriter::Connect() {
 // Each stream that has acknowledged events must still have come so far: a batch
 // of no records.
 asio::awaitable<absl::Status> RedisWriter::Compare() {
-  const std::vector<std::string> streams = tops_.Streams();
+  const std::vector<std::string> streams = KnownStreams();
   std::vector<EntryQueues::Queue> queues(streams.size());
   std::string bytes;
   for (size_t i = 0; i < streams.size(); ++i) {

@@ -41,9 +41,10 @@ namespace walpost {
 class RedisWriter : public std::enable_shared_from_this<RedisWriter> {
  public:
   // `tops`, if any, outlives its owner, and has the knowledge of earlier ones.
+  // `slot`: in a cluster, the hash slot of all its streams.
   RedisWriter(boost::asio::any_io_executor executor, RedisOptions options,
               RecordReports& reports, std::function<void()> on_drained,
-              StreamTops* tops);
+              StreamTops* tops, std::optional<uint16_t> slot = {});
 
   void Start();
   // Its owner is destroyed: no reports any more.
@@ -57,11 +58,18 @@ class RedisWriter : public std::enable_shared_from_this<RedisWriter> {
   void ExpectCluster(std::string cluster) {
     expected_cluster_ = std::move(cluster);
   }
+  // Nothing waits, and nothing is compared.
+  bool is_idle() const { return queues_.empty() && !is_comparing_; }
+  // "Redis at 127.0.0.1:6379": the server that it writes to.
+  const std::string& server() const { return session_.name(); }
   // Compares the streams that are known from earlier before the next record.
   void CompareStreams();
 
  private:
   using Replies = std::vector<Reply>;
+
+  // Those that are known from earlier, and are its own.
+  std::vector<std::string> KnownStreams() const;
 
   boost::asio::awaitable<void> Run();
   boost::asio::awaitable<absl::Status> Connect();
@@ -93,6 +101,7 @@ class RedisWriter : public std::enable_shared_from_this<RedisWriter> {
   std::function<void()> on_drained_;
   StreamTops own_tops_;
   StreamTops& tops_;
+  const std::optional<uint16_t> slot_;
   RedisSession session_;
   EntryQueues queues_;
   ScriptCalls script_;

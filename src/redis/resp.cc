@@ -55,6 +55,22 @@ std::vector<int64_t> Reply::integers(size_t i) const {
   return integers;
 }
 
+std::optional<std::pair<std::string_view, uint16_t>> Reply::place(
+    size_t i, size_t k) const {
+  const redisReply* list = part(i);
+  if (list == nullptr || list->type != REDIS_REPLY_ARRAY ||
+      k >= list->elements) {
+    return std::nullopt;
+  }
+  const redisReply* found = list->element[k];
+  const bool is_place = found->type == REDIS_REPLY_ARRAY &&
+                        found->elements >= 2 &&
+                        found->element[1]->type == REDIS_REPLY_INTEGER;
+  if (!is_place) return std::nullopt;
+  return std::pair(TextOf(found->element[0]),
+                   static_cast<uint16_t>(found->element[1]->integer));
+}
+
 std::vector<std::string_view> Reply::texts() const {
   std::vector<std::string_view> texts;
   for (size_t i = 0; i < size(); ++i) texts.push_back(text(i));

@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -52,6 +53,10 @@ class Reply {
   int64_t integer(size_t i) const;
   // The integers of a part that is an array.
   std::vector<int64_t> integers(size_t i) const;
+  // The host and the port by which part `k` of part `i` begins; a host that is
+  // null is empty. nullopt: it is something else.
+  std::optional<std::pair<std::string_view, uint16_t>> place(size_t i,
+                                                             size_t k) const;
   // The texts of an array.
   std::vector<std::string_view> texts() const;
 

@@ -86,8 +86,8 @@ FoundRecord RecordOf(const std::string& topic, int64_t offset,
 }  // namespace
 
 absl::StatusOr<RedisReplyHandle> RedisRecords::Ask(
-    const std::vector<std::string>& command) {
-  WALPOST_ASSIGN_OR_RETURN(RedisReplyHandle reply, ask_(command));
+    const AskRedis& node, const std::vector<std::string>& command) {
+  WALPOST_ASSIGN_OR_RETURN(RedisReplyHandle reply, node(command));
   if (reply->type != REDIS_REPLY_ERROR) return reply;
   const std::string_view error = TextOf(reply.get());
   const std::string text =
@@ -103,30 +103,40 @@ absl::StatusOr<std::set<std::string>> RedisRecords::FindTopics(
     const std::set<std::string>& names, const std::set<std::string>& prefixes) {
   std::set<std::string> topics;
   for (const std::string& name : names) {
-    WALPOST_ASSIGN_OR_RETURN(const RedisReplyHandle type, Ask({"TYPE", name}));
+    WALPOST_ASSIGN_OR_RETURN(const RedisReplyHandle type,
+                             Ask(NodeOf(name), {"TYPE", name}));
     if (TextOf(type.get()) == "stream") topics.insert(name);
   }
   for (const std::string& prefix : prefixes) {
-    std::string cursor = "0";
-    do {
-      WALPOST_ASSIGN_OR_RETURN(const RedisReplyHandle page,
-                               Ask({"SCAN", cursor, "MATCH", PatternOf(prefix),
-                                    "COUNT", "1000", "TYPE", "stream"}));
-      const Elements parts = ElementsOf(page.get());
-      if (parts.size() != 2) return absl::UnavailableError("Redis: SCAN");
-      cursor = TextOf(parts[0]);
-      for (const redisReply* key : ElementsOf(parts[1])) {
-        topics.emplace(TextOf(key));
-      }
-    } while (cursor != "0");
+    for (const AskRedis& node : nodes_) {
+      WALPOST_RETURN_IF_ERROR(Scan(node, PatternOf(prefix), topics));
+    }
   }
   return topics;
+}
+
+absl::Status RedisRecords::Scan(const AskRedis& node,
+                                const std::string& pattern,
+                                std::set<std::string>& topics) {
+  std::string cursor = "0";
+  do {
+    WALPOST_ASSIGN_OR_RETURN(const RedisReplyHandle page,
+                             Ask(node, {"SCAN", cursor, "MATCH", pattern,
+                                        "COUNT", "1000", "TYPE", "stream"}));
+    const Elements parts = ElementsOf(page.get());
+    if (parts.size() != 2) return absl::UnavailableError("Redis: SCAN");
+    cursor = TextOf(parts[0]);
+    for (const redisReply* key : ElementsOf(parts[1])) {
+      topics.emplace(TextOf(key));
+    }
+  } while (cursor != "0");
+  return absl::OkStatus();
 }
 
 absl::StatusOr<RedisRecords::Stream> RedisRecords::Look(
     const std::string& topic) {
   WALPOST_ASSIGN_OR_RETURN(const RedisReplyHandle reply,
-                           Ask({"XINFO", "STREAM", topic}));
+                           Ask(NodeOf(topic), {"XINFO", "STREAM", topic}));
   const Elements parts = ElementsOf(reply.get());
   Stream stream;
   for (size_t i = 0; i + 1 < parts.size(); i += 2) {
@@ -159,9 +169,9 @@ absl::Status RedisRecords::ReadStream(const std::string& topic,
   std::string from = "-";
   int64_t offset = 0;
   while (true) {
-    WALPOST_ASSIGN_OR_RETURN(
-        const RedisReplyHandle page,
-        Ask({"XRANGE", topic, from, last_id, "COUNT", kEntriesPerReply}));
+    WALPOST_ASSIGN_OR_RETURN(const RedisReplyHandle page,
+                             Ask(NodeOf(topic), {"XRANGE", topic, from, last_id,
+                                                 "COUNT", kEntriesPerReply}));
     const Elements entries = ElementsOf(page.get());
     if (entries.empty()) return absl::OkStatus();
     for (const redisReply* entry : entries) {

@@ -22,14 +22,18 @@ struct FreeRedisReply {
 };
 using RedisReplyHandle = std::unique_ptr<redisReply, FreeRedisReply>;
 
-// Sends a command to the server that walpost writes to, and waits for the
-// reply, which may be an error. verify has no code of redis/ for it.
+// Sends a command to a server that walpost writes to, and waits for the reply,
+// which may be an error. verify has no code of redis/ for it.
 using AskRedis = std::function<absl::StatusOr<RedisReplyHandle>(
     const std::vector<std::string>& command)>;
 
 class RedisRecords final : public PublishedRecords {
  public:
-  explicit RedisRecords(AskRedis ask) : ask_(std::move(ask)) {}
+  // The masters, which are one or those of a cluster; `node_of`: which of them
+  // has a stream.
+  RedisRecords(std::vector<AskRedis> nodes,
+               std::function<size_t(const std::string& stream)> node_of)
+      : nodes_(std::move(nodes)), node_of_(std::move(node_of)) {}
 
   std::string_view name() const override { return "Redis"; }
   absl::StatusOr<std::set<std::string>> FindTopics(
@@ -55,12 +59,19 @@ class RedisRecords final : public PublishedRecords {
 
   // The reply, which is not an error. kPermissionDenied: the user lacks the
   // command or the key.
-  absl::StatusOr<RedisReplyHandle> Ask(const std::vector<std::string>& command);
+  static absl::StatusOr<RedisReplyHandle> Ask(
+      const AskRedis& node, const std::vector<std::string>& command);
+  const AskRedis& NodeOf(const std::string& stream) const {
+    return nodes_[node_of_(stream)];
+  }
+  static absl::Status Scan(const AskRedis& node, const std::string& pattern,
+                           std::set<std::string>& topics);
   absl::StatusOr<Stream> Look(const std::string& topic);
   absl::Status ReadStream(const std::string& topic, const std::string& last_id,
                           const Take& take);
 
-  AskRedis ask_;
+  std::vector<AskRedis> nodes_;
+  std::function<size_t(const std::string&)> node_of_;
   int64_t total_ = 0;
 };
 

@@ -108,6 +108,8 @@ const Row kRows[] = {
      "1024"},
 
     {"redis.address", "a:1", [](const Config& c) { return c.redis.address; }},
+    {"redis.cluster", "[a:1]",
+     [](const Config& c) { return c.redis.cluster.at(0); }, "", "a:1"},
     {"redis.sentinels", "[a:1]",
      [](const Config& c) { return c.redis.sentinels.at(0); }, "", "a:1"},
     {"redis.master", "m", [](const Config& c) { return c.redis.master; }},

@@ -93,7 +93,7 @@ TEST(RedisFactsTest, OtherServersAreRefused) {
   EXPECT_THAT(IdsOf(facts), ElementsAre("!redis_replica"));
   facts = Good();
   facts.is_cluster = true;
-  EXPECT_THAT(IdsOf(facts), ElementsAre("!redis_cluster_unsupported"));
+  EXPECT_THAT(IdsOf(facts), ElementsAre("!redis_is_cluster"));
   facts = Good();
   facts.major = 6;
   EXPECT_THAT(IdsOf(facts), ElementsAre("!redis_version_unsupported"));

@@ -25,12 +25,13 @@ class RedisRecordsTest : public ::testing::Test {
     options.address = "127.0.0.1:" + std::to_string(server_.port());
     auto client = RedisClient::Connect(options);
     EXPECT_TRUE(client.ok()) << client.status();
-    return RedisRecords([client = std::shared_ptr<RedisClient>(*std::move(
-                             client))](const std::vector<std::string>& command)
-                            -> absl::StatusOr<RedisReplyHandle> {
+    const AskRedis ask = [client = std::shared_ptr<RedisClient>(*std::move(
+                              client))](const std::vector<std::string>& command)
+        -> absl::StatusOr<RedisReplyHandle> {
       WALPOST_ASSIGN_OR_RETURN(Reply reply, client->Ask(command));
       return RedisReplyHandle(std::move(reply).Release());
-    });
+    };
+    return {{ask}, [](const std::string& /*stream*/) { return size_t{0}; }};
   }
 
   testing::RedisServer server_;

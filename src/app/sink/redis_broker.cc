@@ -15,13 +15,43 @@ namespace {
 
 namespace asio = boost::asio;
 
+AskRedis AskBy(std::shared_ptr<RedisClient> client) {
+  return [client = std::move(client)](const std::vector<std::string>& command)
+             -> absl::StatusOr<RedisReplyHandle> {
+    WALPOST_ASSIGN_OR_RETURN(Reply reply, client->Ask(command));
+    return RedisReplyHandle(std::move(reply).Release());
+  };
+}
+
+absl::StatusOr<std::unique_ptr<PublishedRecords>> ConnectToCluster(
+    const RedisOptions& redis) {
+  WALPOST_ASSIGN_OR_RETURN(ClusterSlots slots, RedisClient::FindSlots(redis));
+  if (slots.served() < ClusterSlots::kCount) {
+    return absl::UnavailableError(
+        "Redis: no node serves some of the hash slots: redis-cli --cluster "
+        "fix");
+  }
+  std::vector<AskRedis> nodes;
+  for (const ClusterSlots::Range& node : slots.Masters()) {
+    WALPOST_ASSIGN_OR_RETURN(std::shared_ptr<RedisClient> client,
+                             RedisClient::Connect(redis, node.first));
+    nodes.push_back(AskBy(std::move(client)));
+  }
+  return std::make_unique<RedisRecords>(
+      std::move(nodes), [slots = std::move(slots)](const std::string& stream) {
+        return slots.IndexOf(HashSlotOf(stream));
+      });
+}
+
 class RedisBroker final : public Broker {
  public:
   explicit RedisBroker(const Config& config) : config_(config) {}
 
   std::string address() const override {
-    if (config_.redis.sentinels.empty()) return config_.redis.address;
-    return absl::StrJoin(config_.redis.sentinels, ",");
+    const RedisOptions& redis = config_.redis;
+    if (!redis.address.empty()) return redis.address;
+    return absl::StrJoin(
+        redis.cluster.empty() ? redis.sentinels : redis.cluster, ",");
   }
 
   absl::Status CheckOptions() const override {
@@ -54,14 +84,14 @@ class RedisBroker final : public Broker {
   ConnectToRecords Records() const override {
     return [redis = config_.redis]()
                -> absl::StatusOr<std::unique_ptr<PublishedRecords>> {
-      WALPOST_ASSIGN_OR_RETURN(std::shared_ptr<RedisClient> client,
-                               RedisClient::Connect(redis));
-      return std::make_unique<RedisRecords>(
-          [client = std::move(client)](const std::vector<std::string>& command)
-              -> absl::StatusOr<RedisReplyHandle> {
-            WALPOST_ASSIGN_OR_RETURN(Reply reply, client->Ask(command));
-            return RedisReplyHandle(std::move(reply).Release());
-          });
+      if (redis.cluster.empty()) {
+        WALPOST_ASSIGN_OR_RETURN(std::shared_ptr<RedisClient> client,
+                                 RedisClient::Connect(redis));
+        return std::make_unique<RedisRecords>(
+            std::vector{AskBy(std::move(client))},
+            [](const std::string& /*stream*/) { return size_t{0}; });
+      }
+      return ConnectToCluster(redis);
     };
   }
 

@@ -2,6 +2,7 @@
 
 import pathlib
 import signal
+import subprocess
 
 from harness.checker import Checker
 from harness.figures import note
@@ -64,6 +65,9 @@ class RedisServer:
     def ask(self, *words):
         with RedisClient(self.port) as client:
             return client.ask(*words)
+
+    def reader(self):
+        return RedisReader(self.port)
 
     def client(self, password):
         client = RedisClient(self.port)
@@ -174,6 +178,109 @@ class RedisTrio:
             server.close()
 
 
+class RedisCluster:
+    """Three masters with a third of the hash slots each, and a replica of each
+    of them."""
+
+    def __init__(self, directory, **settings):
+        directory = pathlib.Path(directory)
+        self.servers = [
+            RedisServer(directory / f"node-{number}", cluster__enabled="yes",
+                        cluster__port=free_port(),
+                        cluster__node__timeout=1500, **settings)
+            for number in range(6)]
+
+    def start(self):
+        for server in self.servers:
+            server.start()
+        done = subprocess.run(
+            ["redis-cli", "--cluster", "create",
+             *(server.address for server in self.servers),
+             "--cluster-replicas", "1", "--cluster-yes"],
+            capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stdout + done.stderr
+        wait_until(self._is_whole, "the cluster", 60)
+        return self
+
+    def _is_whole(self):
+        return (all(server.info("replication", "role") != "slave" or
+                    server.info("replication", "master_link_status") == "up"
+                    for server in self.servers) and
+                len(self.masters()) == 3 and
+                all(b"cluster_state:ok" in server.ask("CLUSTER", "INFO")
+                    for server in self.servers))
+
+    def nodes(self):
+        """(id, port, flags, slots as they are written) of each node."""
+        server = next(one for one in self.servers if one.running())
+        found = []
+        for line in server.ask("CLUSTER", "NODES").decode().splitlines():
+            node_id, place, flags, *_ = words = line.split()
+            port = int(place.partition("@")[0].rpartition(":")[2])
+            found.append((node_id, port, flags.split(","), words[8:]))
+        return found
+
+    def masters(self):
+        ports = [port for _, port, flags, slots in self.nodes()
+                 if "master" in flags and "fail" not in flags and slots]
+        return [server for server in self.servers
+                if server.port in ports and server.running()]
+
+    def master_of(self, key):
+        """The server that has the slot of `key`."""
+        for server in self.masters():
+            try:
+                server.ask("TYPE", key)
+                return server
+            except RedisError as error:
+                assert "MOVED" in str(error), error
+        raise AssertionError(f"nobody has the slot of {key}")
+
+    def wait_failover(self, old, seconds=60):
+        """Waits until other servers serve all slots."""
+        def other():
+            masters = self.masters()
+            return old not in masters and len(masters) == 3 and all(
+                b"cluster_state:ok" in server.ask("CLUSTER", "INFO")
+                for server in masters)
+        wait_until(other, "a failover", seconds)
+
+    def move(self, key):
+        """Moves the slot of `key` to another master, as redis-cli does."""
+        old = self.master_of(key)
+        new = next(server for server in self.masters() if server is not old)
+        slot = old.ask("CLUSTER", "KEYSLOT", key)
+        ids = {port: node_id for node_id, port, *_ in self.nodes()}
+        new.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", ids[old.port])
+        old.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", ids[new.port])
+        for found in old.ask("CLUSTER", "GETKEYSINSLOT", slot, 100):
+            old.ask("MIGRATE", "127.0.0.1", new.port, found, 0, 10_000)
+        for server in (new, *self.masters()):
+            server.ask("CLUSTER", "SETSLOT", slot, "NODE", ids[new.port])
+
+    def reader(self):
+        return _ClusterReader(self)
+
+    def section(self, **more):
+        return redis_section(None, cluster=[
+            server.address for server in self.servers[:3]], **more)
+
+    def close(self):
+        for server in self.servers:
+            server.close()
+
+
+class _ClusterReader:
+    """RedisReader of all masters."""
+
+    def __init__(self, cluster):
+        self._cluster = cluster
+
+    def read_all(self, prefix):
+        return [record for server in self._cluster.masters()
+                for record in server.reader().read_all(prefix)]
+
+
 def redis_section(server, **more):
     """The sections of a configuration whose sink is Redis."""
     address = {} if server is None else {"address": server.address}
@@ -188,7 +295,7 @@ def judge_redis(outbox, server, relay, *, takeover=False, at_least=100,
     """
     outbox.database.wait_confirmed(relay.slot, seconds=seconds)
     expected = outbox.expected()
-    records = RedisReader(server.port).read_all(outbox.topic_prefix)
+    records = server.reader().read_all(outbox.topic_prefix)
     checker = Checker(expected, records, takeover=takeover)
     peak = relay.peak_memory_bytes()
     note(f"{checker.summary()}, at most {peak / _MIB:.1f} MiB resident")

@@ -1,0 +1,199 @@
+"""The sink for Redis Streams, with a Redis Cluster (docs/redis.md)."""
+
+import re
+
+import pytest
+
+from harness import Load, wait_until
+from harness.matrix import LONG
+from harness.redis import (RedisCluster, RedisServer, judge_redis_once,
+                           redis_section)
+
+_ROUNDS = 5 if LONG else 1
+_KINDS = [f"kind-{number}" for number in range(12)]
+
+
+@pytest.fixture
+def cluster(directory):
+    made = RedisCluster(directory / "cluster").start()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def relay_of(walpost, database, cluster, topics):
+    def make(redis=None, **sections):
+        return walpost(database, cluster.servers[0], topics, **{
+            **cluster.section(**{"replicas": 1, **(redis or {})}), **sections})
+    return make
+
+
+def _spread(outbox, count):
+    """Events of streams all over the cluster."""
+    for number in range(count):
+        outbox.insert(_KINDS[number % len(_KINDS)], f"k{number % 7}",
+                      str(number))
+
+
+def test_p1_p3_p5_streams_are_where_their_slots_are(relay_of, cluster, outbox,
+                                                    topics):
+    relay = relay_of().run()
+    _spread(outbox, 240)
+    judge_redis_once(outbox, cluster, relay)
+    nodes = {cluster.master_of(topics + kind).port for kind in _KINDS}
+    assert len(nodes) == 3, nodes
+
+
+def test_p1_p3_p5_walpost_is_killed(relay_of, cluster, outbox, database, dice):
+    relay = relay_of().run()
+    with Load(outbox, dice.seed_text, pause=0.002) as load:
+        for _ in range(4 * _ROUNDS):
+            _spread(outbox, 24)
+            load.wait(50)
+            relay.kill()
+            relay.start()
+        relay.wait_ready(60)
+    judge_redis_once(outbox, cluster, relay)
+
+
+def test_p1_p3_p5_masters_die(relay_of, cluster, outbox, topics, dice):
+    relay = relay_of().run()
+    with Load(outbox, dice.seed_text, pause=0.005) as load:
+        for number in range(_ROUNDS):
+            _spread(outbox, 24)
+            load.wait(100)
+            # The one that has the load's streams, or another.
+            key = topics + ("order" if number % 2 == 0 else _KINDS[number])
+            old = cluster.master_of(key)
+            old.kill()
+            cluster.wait_failover(old)
+            old.start()
+            relay.wait_ready(60)
+            wait_until(lambda old=old: old.info(
+                "replication", "master_link_status") == "up", "the replica")
+        _spread(outbox, 24)
+        load.wait(100)
+    judge_redis_once(outbox, cluster, relay)
+
+
+def test_p1_p3_p5_p10_a_master_freezes(relay_of, cluster, outbox, topics,
+                                       dice):
+    relay = relay_of({"durability": "memory", "timeout": "2s"}).run()
+    with Load(outbox, dice.seed_text, pause=0.005) as load:
+        load.wait(100)
+        old = cluster.master_of(topics + "order")
+        old.freeze()
+        relay.wait_unready(seconds=60)
+        wait_until(lambda: _is_replaced(cluster, old), "a failover", 60)
+        relay.wait_ready(60)
+        old.thaw()
+        load.wait(100)
+    judge_redis_once(outbox, cluster, relay)
+
+
+def _is_replaced(cluster, frozen):
+    other = next(one for one in cluster.servers if one is not frozen)
+    lines = other.ask("CLUSTER", "NODES").decode().splitlines()
+    return any("fail" in line and f":{frozen.port}@" in line for line in lines)
+
+
+def test_p1_p3_p5_slots_move(relay_of, cluster, outbox, topics, dice):
+    relay = relay_of().run()
+    with Load(outbox, dice.seed_text, pause=0.002) as load:
+        for kind in ["order", "invoice", *_KINDS[:2 * _ROUNDS]]:
+            _spread(outbox, 12)
+            load.wait(50)
+            cluster.move(topics + kind)
+        _spread(outbox, 24)
+        load.wait(50)
+    relay.wait_ready(60)
+    judge_redis_once(outbox, cluster, relay)
+
+
+def test_p1_p3_a_slot_on_its_way_is_waited_for(relay_of, database, cluster,
+                                               outbox, topics):
+    """The stream is at the other node, which has not taken its slot yet."""
+    relay = relay_of().run()
+    outbox.insert("order", "k", "1")
+    database.wait_confirmed(relay.slot)
+    key = topics + "order"
+    old = cluster.master_of(key)
+    new = next(one for one in cluster.masters() if one is not old)
+    slot = old.ask("CLUSTER", "KEYSLOT", key)
+    ids = {port: node_id for node_id, port, *_ in cluster.nodes()}
+    new.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", ids[old.port])
+    old.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", ids[new.port])
+    old.ask("MIGRATE", "127.0.0.1", new.port, key, 0, 10_000)
+    outbox.insert("order", "k", "2")
+    relay.wait_unready("--cluster fix", seconds=90)
+    for server in (new, old):
+        server.ask("CLUSTER", "SETSLOT", slot, "NODE", ids[new.port])
+    relay.wait_ready(60)
+    judge_redis_once(outbox, cluster, relay, at_least=2)
+
+
+def test_streams_of_a_hash_tag_share_a_node(relay_of, cluster, outbox, topics):
+    relay = relay_of(route={
+        "topic": topics + "\\{shop\\}.{aggregate_type}"}).run()
+    _spread(outbox, 120)
+    outbox.topic_prefix = topics + "{shop}."
+    judge_redis_once(outbox, cluster, relay)
+    nodes = {cluster.master_of(topics + "{shop}." + kind).port
+             for kind in _KINDS}
+    assert len(nodes) == 1, nodes
+
+
+def test_p9_a_stream_that_is_deleted_is_named_and_filled(
+        relay_of, database, cluster, outbox, topics):
+    relay = relay_of(checkpoint={"store": "postgres"}).run()
+    _spread(outbox, 36)
+    database.wait_confirmed(relay.slot)
+    relay.stop()
+    stream = topics + _KINDS[5]
+    cluster.master_of(stream).ask("DEL", stream)
+    relay.start()
+    relay.wait_unready(re.escape(stream), seconds=30)
+    relay.stop()
+    said = relay.verb("recover")
+    assert said.returncode == 0, said
+    relay.start()
+    relay.wait_ready()
+    judge_redis_once(outbox, cluster, relay, at_least=36)
+    assert relay.verb("verify").returncode == 0
+
+
+def test_check_looks_at_every_master(relay_of, cluster, outbox, topics):
+    relay = relay_of()
+    said = relay.verb("check")
+    assert said.returncode == 0, said
+    for server in cluster.masters():
+        assert f"Redis at {server.address}" in said.stdout, said
+    cluster.masters()[2].ask("CONFIG", "SET", "appendfsync", "everysec")
+    said = relay.verb("check")
+    assert said.returncode != 0 and "appendfsync everysec" in said.stdout, said
+
+
+def test_check_says_which_key_names_the_servers(walpost, database, cluster,
+                                                directory, topics, outbox):
+    node = cluster.masters()[0]
+    said = walpost(database, node, topics,
+                   **redis_section(node)).verb("check")
+    assert said.returncode != 0, said
+    assert "redis.cluster: [its address" in said.stdout, said
+    alone = RedisServer(directory / "alone").start()
+    try:
+        said = walpost(database, alone, topics, **redis_section(
+            None, cluster=[alone.address])).verb("check")
+    finally:
+        alone.close()
+    assert said.returncode != 0, said
+    assert "redis.address in place of redis.cluster" in said.stdout, said
+
+
+@pytest.mark.parametrize("keys, named", [
+    ({"address": "127.0.0.1:1"}, "exclude each other"),
+    ({"database": 1}, "only database 0"),
+])
+def test_refusals_name_the_key(relay_of, outbox, keys, named):
+    said = relay_of(keys).verb("check", "--offline")
+    assert said.returncode != 0 and named in said.stdout + said.stderr, said
