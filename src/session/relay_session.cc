@@ -94,7 +94,9 @@ RelaySession::Action RelaySession::Next(const absl::Status& result,
 }
 
 RelaySession::Action RelaySession::BeginRound(MonotonicTime now) {
-  if (shutdown_deadline_) return Close(absl::OkStatus(), now);
+  // A new gap is recorded by this round's look at the source.
+  const bool records_gap = std::exchange(gap_is_new_, false);
+  if (shutdown_deadline_ && !records_gap) return Close(absl::OkStatus(), now);
   const bool can_prepare = has_producer_ || in_transactions();
   return Enter(can_prepare ? Do::kPrepare : Do::kStartProducer);
 }
@@ -132,7 +134,8 @@ RelaySession::Action RelaySession::OnStreamEnded(absl::Status reason,
 // The stream has ended. Decides whether to close, hold a gap, or reconnect.
 RelaySession::Action RelaySession::EndAttempt(absl::Status reason,
                                               MonotonicTime now) {
-  if (shutdown_deadline_) return Close(absl::OkStatus(), now);
+  const bool has_new_gap = GapOf(reason) && !continuity_.gap();
+  if (shutdown_deadline_ && !has_new_gap) return Close(absl::OkStatus(), now);
   if (IsPermanentConfigError(reason)) return Close(std::move(reason), now);
   if (sender_.sink_failure() && !GapOf(reason)) {
     reason = FromKafka(*sender_.sink_failure());
@@ -223,7 +226,7 @@ RelaySession::Action RelaySession::Wait(MonotonicTime now) {
     action.until = MonotonicTime::max();
   } else if (GapOf(reason_)) {
     // A new gap is recorded at once.
-    if (!std::exchange(gap_is_new_, false)) action.until += kGapInterval;
+    if (!gap_is_new_) action.until += kGapInterval;
   } else if (SqlstateOf(reason_) == kSqlstateObjectInUse) {
     action.until += kStandbyInterval;
   } else {

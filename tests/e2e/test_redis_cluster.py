@@ -1,11 +1,14 @@
 """The sink for Redis Streams, with a Redis Cluster (docs/redis.md)."""
 
 import re
+import shlex
 
 import pytest
 
 from harness import Load, wait_until
 from harness.matrix import LONG
+from harness.pages import blocks
+from harness.paths import REPOSITORY
 from harness.redis import (RedisCluster, RedisServer, judge_redis_once,
                            redis_section)
 
@@ -32,7 +35,7 @@ def _spread(outbox, count):
     """Events of streams all over the cluster."""
     for number in range(count):
         outbox.insert(_KINDS[number % len(_KINDS)], f"k{number % 7}",
-                      str(number))
+                      str(number), sequence=number)
 
 
 def test_p1_p3_p5_streams_are_where_their_slots_are(relay_of, cluster, outbox,
@@ -152,9 +155,9 @@ def test_p9_a_stream_that_is_deleted_is_named_and_filled(
     stream = topics + _KINDS[5]
     cluster.master_of(stream).ask("DEL", stream)
     relay.start()
-    relay.wait_unready(re.escape(stream), seconds=30)
+    relay.wait_log(r"\[kafka_replaced\] stream " + re.escape(stream))
     relay.stop()
-    said = relay.verb("recover")
+    said = relay.verb("recover", "--order-by", "sequence")
     assert said.returncode == 0, said
     relay.start()
     relay.wait_ready()
@@ -188,6 +191,32 @@ def test_check_says_which_key_names_the_servers(walpost, database, cluster,
         alone.close()
     assert said.returncode != 0, said
     assert "redis.address in place of redis.cluster" in said.stdout, said
+
+
+def test_the_rights_of_the_page_are_enough(relay_of, database, cluster,
+                                           outbox, topics):
+    [rights] = [block.text for block in blocks()
+                if block.page == "docs/redis.md" and
+                block.text.startswith("ACL SETUSER")]
+    rights = rights.replace("PASSWORD", "secret").replace("outbox.event.",
+                                                          topics)
+    page = (REPOSITORY / "docs" / "redis.md").read_text()
+    more = re.findall(r"`(\+cluster\|\w+)`", page)
+    assert len(more) == 2, more
+    for server in cluster.servers:
+        server.ask(*shlex.split(rights))
+    relay = relay_of({"user": "walpost", "password": "secret"})
+    said = relay.verb("check")
+    assert said.returncode != 0 and "+cluster|slots" in said.stdout, said
+    for server in cluster.servers:
+        server.ask("ACL", "SETUSER", "walpost", *more)
+    said = relay.verb("check")
+    assert said.returncode == 0, said
+    relay.run()
+    _spread(outbox, 24)
+    judge_redis_once(outbox, cluster, relay, at_least=24)
+    said = relay.verb("verify")
+    assert said.returncode == 0, said
 
 
 @pytest.mark.parametrize("keys, named", [

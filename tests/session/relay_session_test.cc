@@ -551,6 +551,55 @@ TEST_F(RelaySessionTest, P10AShutdownDrainsClosesAndEnds) {
   EXPECT_TRUE(action_.reason.ok());
 }
 
+// Until the source has been looked at again, a gap is on no record.
+class NewGapTest : public RelaySessionTest {
+ protected:
+  NewGapTest() {
+    GoTo(Do::kStream);
+    session_.OnGap(kGap);
+  }
+  void ExpectThatItIsRecorded() {
+    GoTo(Do::kOpen);
+    Next(StatusOfGap(kGap));
+    EXPECT_EQ(action_.what, Do::kCloseProducer);
+    EXPECT_TRUE(action_.is_last);
+  }
+};
+
+TEST_F(NewGapTest, P9AShutdownBeforeTheStreamEndsDoesNotForgetIt) {
+  session_.Shutdown(now_);
+  Stream(absl::OkStatus());
+  ASSERT_EQ(action_.what, Do::kKeepGap);
+  ExpectThatItIsRecorded();
+}
+
+TEST_F(NewGapTest, P9AShutdownWhileItIsKeptDoesNotForgetIt) {
+  Stream(absl::OkStatus());
+  ASSERT_EQ(action_.what, Do::kKeepGap);
+  session_.Shutdown(now_);
+  ExpectThatItIsRecorded();
+}
+
+TEST_F(NewGapTest, P9AShutdownBeforeTheNextRoundDoesNotForgetIt) {
+  Stream(absl::OkStatus());
+  Next();
+  ASSERT_EQ(action_.what, Do::kWait);
+  session_.Shutdown(now_);
+  ExpectThatItIsRecorded();
+}
+
+TEST_F(NewGapTest, AShutdownOnceItIsRecordedEndsAtOnce) {
+  Stream(absl::OkStatus());
+  GoTo(Do::kOpen);
+  Next(StatusOfGap(kGap));
+  session_.Shutdown(now_);
+  while (action_.what != Do::kCloseProducer) {
+    ASSERT_NE(action_.what, Do::kPrepare);
+    Next();
+  }
+  EXPECT_TRUE(action_.is_last);
+}
+
 TEST_F(RelaySessionTest, P10TheProducerIsClosedByTheFirstDeadline) {
   GoTo(Do::kStream);
   session_.Shutdown(now_);
