@@ -1,5 +1,6 @@
 """The sink for Redis Streams, with a Redis Cluster (docs/redis.md)."""
 
+import itertools
 import re
 import shlex
 
@@ -13,6 +14,7 @@ from harness.redis import (RedisCluster, RedisServer, judge_redis_once,
                            redis_section)
 
 _ROUNDS = 5 if LONG else 1
+_SEQUENCES = itertools.count(1)
 _KINDS = [f"kind-{number}" for number in range(12)]
 
 
@@ -35,7 +37,7 @@ def _spread(outbox, count):
     """Events of streams all over the cluster."""
     for number in range(count):
         outbox.insert(_KINDS[number % len(_KINDS)], f"k{number % 7}",
-                      str(number), sequence=number)
+                      str(number), sequence=next(_SEQUENCES))
 
 
 def test_p1_p3_p5_streams_are_where_their_slots_are(relay_of, cluster, outbox,
