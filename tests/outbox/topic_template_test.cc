@@ -256,7 +256,7 @@ TEST(TopicNameTest, OtherSinksTakeMore) {
 }
 
 TEST(TopicNameTest, AHugeNameMakesNoHugeMessage) {
-  const absl::Status status = ValidateTopicName(std::string(10'000'000, '?'));
+  const absl::Status status = ValidateTopicName(std::string(1'000'000, '?'));
   EXPECT_LT(status.message().size(), 1'000u);
 }
 
