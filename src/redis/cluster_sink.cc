@@ -13,12 +13,6 @@ namespace {
 // Its writer shows whether the cluster is there, before there is any record.
 constexpr uint16_t kFirstSlot = 0;
 
-void AddCounts(const NamedCounts& counts, NamedCounter& sum) {
-  counts.ForEach([&sum](std::string_view name, uint64_t count) {
-    sum.Add(sum.PlaceOf(name), count);
-  });
-}
-
 }  // namespace
 
 ClusterSink::ClusterSink(boost::asio::any_io_executor executor,
@@ -53,7 +47,7 @@ RedisWriter* ClusterSink::WriterOf(uint16_t slot) {
   if (writers_.size() >= kMaxWriters && !CloseOne()) return nullptr;
   auto writer = std::make_shared<RedisWriter>(
       executor_, options_, static_cast<RecordReports&>(*this), on_drained_,
-      &tops_, slot);
+      &tops_, RedisWriter::Part{slot, acknowledged_});
   writer->ExpectCluster(expected_cluster_);
   writer->Start();
   return writers_.emplace(slot, std::move(writer)).first->second.get();
@@ -64,7 +58,6 @@ bool ClusterSink::CloseOne() {
     return entry.first != kFirstSlot && entry.second->is_idle();
   });
   if (idle == writers_.end()) return false;
-  AddCounts(idle->second->Acknowledged(), counted_);
   idle->second->Abandon();
   writers_.erase(idle);
   return true;
@@ -96,14 +89,6 @@ SinkHealth ClusterSink::Health() {
   }
   all.brokers_up = servers.size();
   return all;
-}
-
-NamedCounts ClusterSink::AcknowledgedByTopic() const {
-  NamedCounter sum = counted_;
-  for (const auto& [slot, writer] : writers_) {
-    AddCounts(writer->Acknowledged(), sum);
-  }
-  return sum.counts();
 }
 
 void ClusterSink::ExpectCluster(std::string cluster) {

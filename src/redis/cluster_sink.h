@@ -36,7 +36,9 @@ class ClusterSink final : public Sink, private RecordReports {
   absl::Status Produce(const Record& record, Sequence sequence) override;
   void Close(MonotonicTime deadline, std::function<void()> closed) override;
   SinkHealth Health() override;
-  NamedCounts AcknowledgedByTopic() const override;
+  NamedCounts AcknowledgedByTopic() const override {
+    return acknowledged_->counts();
+  }
   SinkCapabilities capabilities() const override {
     return {.max_record_bytes = options_.max_entry_bytes};
   }
@@ -68,7 +70,9 @@ class ClusterSink final : public Sink, private RecordReports {
   StreamTops own_tops_;
   StreamTops& tops_;
   std::map<uint16_t, std::shared_ptr<RedisWriter>> writers_;
-  NamedCounter counted_;  // by writers that are closed
+  // By stream, in the order in which they came up, whoever writes them.
+  std::shared_ptr<NamedCounter> acknowledged_ =
+      std::make_shared<NamedCounter>();
   std::string expected_cluster_;
   bool has_failed_ = false;
 };

@@ -124,8 +124,8 @@ std::vector<EntryQueues::Written> EntryQueues::TakeWritten() {
 }
 
 void EntryQueues::CountAcknowledged(const Written& written) {
-  acknowledged_.Add(acknowledged_.PlaceOf(written.queue->stream),
-                    written.sequences.size());
+  acknowledged_->Add(acknowledged_->PlaceOf(written.queue->stream),
+                     written.sequences.size());
 }
 
 std::vector<Sequence> EntryQueues::TakeAll() {

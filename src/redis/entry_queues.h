@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -66,6 +67,11 @@ class EntryQueues {
     std::vector<Sequence> sequences;
   };
 
+  // `acknowledged`: counts the records that were, by stream.
+  explicit EntryQueues(std::shared_ptr<NamedCounter> acknowledged =
+                           std::make_shared<NamedCounter>())
+      : acknowledged_(std::move(acknowledged)) {}
+
   bool HasRoom() const { return entries_ < kMaxEntries && bytes_ < kMaxBytes; }
   void Add(std::string_view stream, Sequence sequence, StreamEntry entry);
 
@@ -97,7 +103,7 @@ class EntryQueues {
   bool empty() const { return entries_ == 0 && written_.empty(); }
   // When the next stream that is paused may be tried again.
   MonotonicTime NextAttempt(MonotonicTime otherwise) const;
-  NamedCounts Acknowledged() const { return acknowledged_.counts(); }
+  NamedCounts Acknowledged() const { return acknowledged_->counts(); }
 
  private:
   Queue& QueueOf(std::string_view stream);
@@ -110,7 +116,7 @@ class EntryQueues {
   std::vector<Written> written_;
   size_t entries_ = 0;
   size_t bytes_ = 0;
-  NamedCounter acknowledged_;  // by stream
+  std::shared_ptr<NamedCounter> acknowledged_;
 };
 
 }  // namespace walpost

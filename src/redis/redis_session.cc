@@ -13,16 +13,6 @@ namespace walpost {
 namespace asio = boost::asio;
 using Replies = std::vector<Reply>;
 
-namespace {
-
-// One that hangs leaves time for the next ones.
-MonotonicTime ShareOf(MonotonicTime deadline) {
-  const MonotonicTime now = std::chrono::steady_clock::now();
-  return now + (deadline - now) / 3;
-}
-
-}  // namespace
-
 asio::awaitable<absl::Status> RedisSession::Open(MonotonicTime deadline) {
   rejects_credentials_ = false;
   absl::StatusOr<ServerPlace> place;
@@ -53,29 +43,30 @@ asio::awaitable<absl::StatusOr<ServerPlace>> RedisSession::FindMaster(
         fmt::format("{}: no node serves hash slot {}: redis-cli --cluster fix",
                     name_, slot_));
   }
-  absl::Status trouble;
-  for (const std::string& address : options_.sentinels) {
-    WALPOST_CO_ASSIGN_OR_RETURN(const ServerPlace sentinel,
-                                ParseSentinelPlace(address));
-    absl::StatusOr<ServerPlace> master =
-        co_await AskSentinel(sentinel, ShareOf(deadline));
-    if (master.ok()) co_return master;
-    trouble = master.status();
-  }
-  co_return trouble;
+  co_return co_await AskInTurn(options_.sentinels, ParseSentinelPlace,
+                               &RedisSession::AskSentinel, deadline);
 }
 
 asio::awaitable<absl::StatusOr<ClusterSlots>> RedisSession::FindSlots(
     MonotonicTime deadline) {
-  rejects_credentials_ = false;
+  co_return co_await AskInTurn(options_.cluster, ParseNodePlace,
+                               &RedisSession::AskNode, deadline);
+}
+
+template <typename Answer>
+asio::awaitable<absl::StatusOr<Answer>> RedisSession::AskInTurn(
+    const std::vector<std::string>& addresses, ParsePlace parse,
+    AskGuide<Answer> ask, MonotonicTime deadline) {
   absl::Status trouble;
-  for (const std::string& address : options_.cluster) {
-    WALPOST_CO_ASSIGN_OR_RETURN(const ServerPlace node,
-                                ParseNodePlace(address));
-    absl::StatusOr<ClusterSlots> slots =
-        co_await AskNode(node, ShareOf(deadline));
-    if (slots.ok()) co_return slots;
-    trouble = slots.status();
+  for (const std::string& address : addresses) {
+    WALPOST_CO_ASSIGN_OR_RETURN(const ServerPlace place, parse(address));
+    rejects_credentials_ = false;
+    // One that hangs leaves time for the next ones.
+    const MonotonicTime now = std::chrono::steady_clock::now();
+    const MonotonicTime until = now + (deadline - now) / 3;
+    absl::StatusOr<Answer> answer = co_await (this->*ask)(place, until);
+    if (answer.ok()) co_return answer;
+    trouble = answer.status();
   }
   co_return trouble;
 }

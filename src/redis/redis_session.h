@@ -56,6 +56,15 @@ class RedisSession {
  private:
   boost::asio::awaitable<absl::StatusOr<ServerPlace>> FindMaster(
       MonotonicTime deadline);
+  using ParsePlace = absl::StatusOr<ServerPlace> (*)(std::string_view);
+  template <typename Answer>
+  using AskGuide = boost::asio::awaitable<absl::StatusOr<Answer>> (
+      RedisSession::*)(const ServerPlace& place, MonotonicTime deadline);
+  // The first answer.
+  template <typename Answer>
+  boost::asio::awaitable<absl::StatusOr<Answer>> AskInTurn(
+      const std::vector<std::string>& addresses, ParsePlace parse,
+      AskGuide<Answer> ask, MonotonicTime deadline);
   boost::asio::awaitable<absl::StatusOr<ServerPlace>> AskSentinel(
       const ServerPlace& place, MonotonicTime deadline);
   boost::asio::awaitable<absl::StatusOr<ClusterSlots>> AskNode(

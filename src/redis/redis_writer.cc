@@ -32,13 +32,14 @@ constexpr milliseconds kProbeInterval{1'000};
 RedisWriter::RedisWriter(asio::any_io_executor executor, RedisOptions options,
                          RecordReports& reports,
                          std::function<void()> on_drained, StreamTops* tops,
-                         std::optional<uint16_t> slot)
+                         std::optional<Part> part)
     : options_(std::move(options)),
       reports_(&reports),
       on_drained_(std::move(on_drained)),
       tops_(tops == nullptr ? own_tops_ : *tops),
-      slot_(slot),
-      session_(executor, options_, slot.value_or(0)),
+      slot_(part ? std::optional(part->slot) : std::nullopt),
+      session_(executor, options_, slot_.value_or(0)),
+      queues_(part ? part->acknowledged : std::make_shared<NamedCounter>()),
       timer_(executor),
       close_timer_(executor) {}
 

@@ -41,10 +41,16 @@ namespace walpost {
 class RedisWriter : public std::enable_shared_from_this<RedisWriter> {
  public:
   // `tops`, if any, outlives its owner, and has the knowledge of earlier ones.
-  // `slot`: in a cluster, the hash slot of all its streams.
+  // Of a cluster: the hash slot of all its streams, and the counter that the
+  // writers share (EntryQueues).
+  struct Part {
+    uint16_t slot;
+    std::shared_ptr<NamedCounter> acknowledged;
+  };
+
   RedisWriter(boost::asio::any_io_executor executor, RedisOptions options,
               RecordReports& reports, std::function<void()> on_drained,
-              StreamTops* tops, std::optional<uint16_t> slot = {});
+              StreamTops* tops, std::optional<Part> part = {});
 
   void Start();
   // Its owner is destroyed: no reports any more.

@@ -23,7 +23,7 @@ struct FreeRedisReply {
 using RedisReplyHandle = std::unique_ptr<redisReply, FreeRedisReply>;
 
 // Sends a command to a server that walpost writes to, and waits for the reply,
-// which may be an error. verify has no code of redis/ for it.
+// which may be an error. verify does not include redis/ for it.
 using AskRedis = std::function<absl::StatusOr<RedisReplyHandle>(
     const std::vector<std::string>& command)>;
 

@@ -440,7 +440,7 @@ void Relay::OnDrained() {
 // A checkpoint that is overtaken ends the stream, too.
 void Relay::SaveCheckpointIfDue() {
   // It may be the last one, or the last of this sink, and Watch has not seen
-  // yet where events went, or that they are gone.
+  // yet where events went, or that a topic has lost them.
   if (session_.is_hurried() || sender_.sink_failure()) CheckKafka();
   checkpoints_.SaveIfDue(session_.is_hurried() || !stream_.new_table().empty());
   session_.OnReports();

@@ -245,8 +245,9 @@ class RedisCluster:
                 for server in masters)
         wait_until(other, "a failover", seconds)
 
-    def move(self, key):
-        """Moves the slot of `key` to another master, as redis-cli does."""
+    def begin_move(self, key):
+        """Begins to move the slot of `key` to another master, and moves its
+        keys, as redis-cli does. Returns the function that finishes it."""
         old = self.master_of(key)
         new = next(server for server in self.masters() if server is not old)
         slot = old.ask("CLUSTER", "KEYSLOT", key)
@@ -255,8 +256,11 @@ class RedisCluster:
         old.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", ids[new.port])
         for found in old.ask("CLUSTER", "GETKEYSINSLOT", slot, 100):
             old.ask("MIGRATE", "127.0.0.1", new.port, found, 0, 10_000)
-        for server in (new, *self.masters()):
-            server.ask("CLUSTER", "SETSLOT", slot, "NODE", ids[new.port])
+
+        def finish():
+            for server in (new, *self.masters()):
+                server.ask("CLUSTER", "SETSLOT", slot, "NODE", ids[new.port])
+        return finish
 
     def reader(self):
         return _ClusterReader(self)
