@@ -48,6 +48,8 @@ void ReadDelivery(Section section, Config& config) {
                    kMaxBytes);
   section.Read("shutdown_timeout", config.shutdown_timeout, milliseconds(0),
                minutes(60));
+  section.Read("latency_target", config.postgres.latency_target,
+               milliseconds(0), seconds(1));
   ReadTransactions(section, config.transactions);
   section.Done();
 }

@@ -367,6 +367,11 @@ constexpr KeyText kTexts[] = {
      "ms at the full rate, or to have fewer records sent twice after a crash"},
     {"delivery.max_in_flight_bytes", "", Reload::kNo,
      "maximum bytes of these records"},
+    {"delivery.latency_target", "", Reload::kNo,
+     "`source: wal`: the longest time that an event waits so that others share "
+     "its request to the brokers. It waits only while events come so fast that "
+     "some will, and for six times what an acknowledgement takes. `0ms`: "
+     "never"},
     {"delivery.guarantee", "", Reload::kNo,
      "`exactly_once`: records and checkpoints are in Kafka transactions "
      "([exactly-once.md](exactly-once.md)). It sets `checkpoint.store: "

@@ -37,7 +37,8 @@ WalStream::WalStream(Options options, OutboxOptions outbox,
       consumer_(consumer),
       silence_(options_.wal_sender_timeout),
       feedback_(MakeFeedback(options_, Lsn())),
-      process_suspend_detector_(options_.wal_sender_timeout) {}
+      process_suspend_detector_(options_.wal_sender_timeout),
+      pacer_(options_.latency_target) {}
 
 void WalStream::Begin(Start start, MonotonicTime now, BootTime boot_now) {
   assembler_.emplace(outbox_, references_);
@@ -59,6 +60,7 @@ void WalStream::Begin(Start start, MonotonicTime now, BootTime boot_now) {
   process_suspend_detector_.Start(boot_now);
   step_is_held_ = false;
   since_receive_ = {};
+  pacer_ = ReadPacer(options_.latency_target);
   server_wal_end_ = Lsn();
   server_clock_.Reset();
   reached_end_ = false;
@@ -232,6 +234,7 @@ void WalStream::Deliver() {
     case Step::Kind::kUndeliverable:
       step_is_held_ = consumer_.OnEvent(step_.event, step_.error) ==
                       EventConsumer::Offer::kBackpressure;
+      if (!step_is_held_) ++since_receive_.events;
       return;
     case Step::Kind::kTransactionEnd:
       if (IsAtEnd(step_.end_lsn)) return ReachEnd();

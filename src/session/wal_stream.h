@@ -9,6 +9,7 @@
 //
 //   Check ─▶ TakeFrames ─▶ SendStatusIfDue ─▶ wait
 //
+// What the consumer does meanwhile, OnProgress tells it.
 // Per turn it takes a limited number of frames, so that the owner's other work
 // is served. If the consumer does not take an event, the event is kept, nothing
 // further is read, and feedback continues.
@@ -52,6 +53,9 @@ class WalStream {
     std::string remedy;
     std::chrono::milliseconds status_interval{200};
     std::chrono::milliseconds wal_sender_timeout{30'000};
+    // The longest time that an event waits so that others share its request
+    // (read_pacer.h); 0: none.
+    std::chrono::milliseconds latency_target{6};
     // Another instance may get the slot while this process is suspended.
     bool slot_is_shared = false;
     // Before rows of a table that is new by its pattern, it drains and ends in
@@ -101,6 +105,10 @@ class WalStream {
 
   // The end of the wait after a turn that ended with `next`.
   MonotonicTime WaitUntil(Next next, MonotonicTime now);
+  // The consumer may have made progress.
+  void OnProgress(MonotonicTime now) {
+    if (consumer_.IsDrained()) pacer_.OnAllAcknowledged(now);
+  }
   // True if the wait must end now: there is room, or news for the server.
   bool MustWake() const;
 
@@ -171,7 +179,7 @@ class WalStream {
   Step step_;
   bool step_is_held_ = false;  // the consumer has not taken step_ yet
   ReadPacer::Taken since_receive_;
-  std::chrono::microseconds pause_{};
+  ReadPacer::Duration pause_{};
   bool reached_end_ = false;
   bool is_abandoned_ = false;
   std::string new_table_;

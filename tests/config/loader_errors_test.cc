@@ -391,6 +391,7 @@ TEST(LoaderErrorsTest, ALimitIsTheLastNumberThatIsTaken) {
       {"delivery.max_in_flight_bytes", "65536", "65535", "4294967296",
        "4294967297"},
       {"delivery.shutdown_timeout", "0ms", "", "1h", hour},
+      {"delivery.latency_target", "0ms", "", "1s", "1001ms"},
       {"delivery.transaction_interval", "1ms", "0ms", "10s", "10001ms"},
       {"delivery.transaction_idle", "0ms", "", "10s", "10001ms"},
       {"delivery.transaction_timeout", "30s", "29999ms", "1h", hour},

@@ -85,6 +85,7 @@ delivery:
   max_in_flight_records: auto
   max_in_flight_bytes: 16MiB
   shutdown_timeout: 10s
+  latency_target: 6ms
   guarantee: at_least_once
   transaction_interval: 50ms
   transaction_idle: 5ms
@@ -212,6 +213,7 @@ void ExpectSame(const Config& a, const Config& b) {
   EXPECT_EQ(a.postgres.failover, b.postgres.failover);
   EXPECT_EQ(a.postgres.wal_sender_timeout, b.postgres.wal_sender_timeout);
   EXPECT_EQ(a.postgres.status_interval, b.postgres.status_interval);
+  EXPECT_EQ(a.postgres.latency_target, b.postgres.latency_target);
   EXPECT_EQ(a.postgres.wal_budget_bytes, b.postgres.wal_budget_bytes);
   EXPECT_EQ(a.source, b.source);
   ExpectSame(a.polling, b.polling);
@@ -262,7 +264,7 @@ value: {format: protobuf}
 kafka: {brokers: 'a:1, b:2', properties: {linger.ms: 5, debug: 'a,b'}}
 checkpoint: {store: kafka, path: 'a b', topic: c, table: s.T, interval: 50ms}
 delivery: {max_in_flight_records: 1, max_in_flight_bytes: 100001,
-           shutdown_timeout: 0ms}
+           shutdown_timeout: 0ms, latency_target: 0ms}
 replay: {window: 3MiB, window_time: 2h}
 retention: {keep: 36h, interval: 90s, batch_rows: 1, pause: 0ms,
             partitions_ahead: 30}

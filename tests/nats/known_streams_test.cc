@@ -105,6 +105,16 @@ TEST(KnownStreamsTest, AddTakesOverWhatAnotherKnows) {
   known.Add(other);
   EXPECT_EQ(known.AcknowledgedUpTo("A"), 9u);
   EXPECT_EQ(known.text(), "A=t1,B=t2");
+  other.Observe("B", "t3");
+  known.Add(other);
+  EXPECT_EQ(known.replaced(), other.replaced());
+}
+
+TEST(KnownStreamsTest, ASequenceIsNotTakenBack) {
+  KnownStreams known;
+  known.OnAcknowledged("A", "t1", 5);
+  known.OnAcknowledged("A", "t1", 4);
+  EXPECT_EQ(known.AcknowledgedUpTo("A"), 5u);
 }
 
 TEST(KnownStreamsTest, StaysSmall) {

@@ -142,6 +142,29 @@ TEST_F(StreamFinderTest, P9NothingGoesAnywhereUntilKnownStreamsAreSeen) {
   EXPECT_TRUE(finder_.Find("o.a").ok());
 }
 
+TEST_F(StreamFinderTest, P9OneKnownStreamThatIsSeenIsNotAll) {
+  known_.OnAcknowledged("OTHER", "t1", 7);
+  known_.OnAcknowledged("ORDERS", "t1", 7);
+  finder_.Expect();
+  const std::vector<StreamQuestion> questions = finder_.TakeQuestions();
+  ASSERT_THAT(questions, SizeIs(2));
+  ASSERT_EQ(questions.front().about, "ORDERS");
+  finder_.OnAnswer(questions.front(), Info("ORDERS", "t1", "", 7), kStart);
+  EXPECT_TRUE(absl::IsResourceExhausted(finder_.Find("o.a").status()));
+  finder_.OnAnswer(questions.back(), kNotFound, kStart);
+  EXPECT_TRUE(finder_.Find("o.a").ok());
+}
+
+TEST_F(StreamFinderTest, P9AKnownStreamThatCannotBeSeenIsAskedForAgain) {
+  known_.OnAcknowledged("ORDERS", "t1", 7);
+  finder_.Expect();
+  Answer(
+      R"({"error":{"code":503,"err_code":10008,"description":"no leader"}})");
+  EXPECT_TRUE(finder_.is_comparing());
+  EXPECT_THAT(finder_.trouble(), HasSubstr("no leader"));
+  EXPECT_EQ(Asked().about, "ORDERS");
+}
+
 TEST_F(StreamFinderTest, P9AnotherStreamInThePlaceOfAKnownOne) {
   known_.OnAcknowledged("OLD", "t1", 7);
   finder_.Expect();

@@ -70,20 +70,25 @@ TEST(ServerEventsTest, ConfirmationsAndAlarmsAreTold) {
   amqp_basic_nack_t nack{};
   nack.delivery_tag = 7;
   nack.multiple = 1;
+  amqp_basic_ack_t ack{};
+  ack.delivery_tag = 9;
+  ack.multiple = 1;
   amqp_connection_blocked_t blocked{};
   blocked.reason = AmqpBytes("low on memory");
-  const auto events =
-      EventsOf(MethodFrame(AMQP_BASIC_NACK_METHOD, nack) +
-               MethodFrame(AMQP_CONNECTION_BLOCKED_METHOD, blocked, 0) +
-               MethodFrame(AMQP_CONNECTION_UNBLOCKED_METHOD,
-                           amqp_connection_unblocked_t{}, 0) +
-               CloseFrame(404, "NOT_FOUND"));
-  ASSERT_EQ(events.size(), 4u);
+  const auto events = EventsOf(
+      MethodFrame(AMQP_BASIC_NACK_METHOD, nack) +
+      MethodFrame(AMQP_CONNECTION_BLOCKED_METHOD, blocked, 0) +
+      MethodFrame(AMQP_CONNECTION_UNBLOCKED_METHOD,
+                  amqp_connection_unblocked_t{}, 0) +
+      MethodFrame(AMQP_BASIC_ACK_METHOD, ack) + CloseFrame(404, "NOT_FOUND"));
+  ASSERT_EQ(events.size(), 5u);
   EXPECT_TRUE(std::get<AckEvent>(events[0]).is_negative);
   EXPECT_EQ(std::get<AckEvent>(events[0]).tag, 7u);
   EXPECT_EQ(*std::get<BlockedEvent>(events[1]).reason, "low on memory");
   EXPECT_FALSE(std::get<BlockedEvent>(events[2]).reason);
-  EXPECT_EQ(std::get<ClosedEvent>(events[3]).error.code, 404);
+  EXPECT_FALSE(std::get<AckEvent>(events[3]).is_negative);
+  EXPECT_TRUE(std::get<AckEvent>(events[3]).is_multiple);
+  EXPECT_EQ(std::get<ClosedEvent>(events[4]).error.code, 404);
 }
 
 TEST(ServerEventsTest, AContentWithoutAReturnIsAnError) {

@@ -34,6 +34,7 @@ TEST(HashSlotTest, IsThatOfTheFirstTagIfItHasText) {
   EXPECT_EQ(HashSlotOf("a{b}c{d}"), HashSlotOf("b"));
   EXPECT_EQ(HashSlotOf("foo{{bar}}zap"), HashSlotOf("{bar"));
   EXPECT_NE(HashSlotOf("foo{}{bar}"), HashSlotOf("bar"));
+  EXPECT_NE(HashSlotOf("foo{}{bar}"), HashSlotOf("")) << "the whole of it";
   EXPECT_NE(HashSlotOf("foo{bar"), HashSlotOf("bar"));
 }
 

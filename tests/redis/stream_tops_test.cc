@@ -16,6 +16,8 @@ TEST(StreamTopsTest, KeepsTheNewestEntryOfEachStream) {
   tops.OnAcknowledged("b", {1, 0});
   EXPECT_EQ(tops.NewestOf("a"), "5-1");
   EXPECT_EQ(tops.text(), "a=5-1,b=1-0");
+  tops.OnAcknowledged("b", {2, 0});
+  EXPECT_EQ(tops.text(), "a=5-1,b=2-0");
 }
 
 TEST(StreamTopsTest, GoesThroughACheckpoint) {
@@ -71,9 +73,12 @@ TEST(StreamTopsTest, TakesOverWhatAnotherKnowsOfAStream) {
   StreamTops whole;
   StreamTops own;
   own.OnAcknowledged("a", {5, 0});
-  own.OnAcknowledged("b", {5, 0});
-  whole.Add(own, "a");
-  EXPECT_EQ(whole.text(), "a=5-0");
+  own.OnAcknowledged("b", {6, 0});
+  whole.Add(own, "b");
+  EXPECT_EQ(whole.text(), "b=6-0");
+  own.OnBehind("a", "3-0");
+  whole.Add(own, "b");
+  EXPECT_EQ(whole.replaced(), own.replaced()) << "of whichever stream";
 }
 
 }  // namespace

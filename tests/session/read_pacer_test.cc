@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "support/random_seed.h"
+
 namespace walpost {
 namespace {
 
@@ -12,31 +16,48 @@ constexpr size_t kShort = ReadPacer::kFullRead - 1;
 constexpr size_t kFull = ReadPacer::kFullRead;
 constexpr microseconds kNone{0};
 
+constexpr milliseconds kLongest{8};
+
 class ReadPacerTest : public ::testing::Test {
  protected:
+  using Duration = ReadPacer::Duration;
+
   // A read `later` than the one before; returns the pause after it.
-  microseconds Read(size_t messages, size_t bytes, microseconds later) {
+  Duration Read(size_t events, size_t bytes, Duration later) {
     now_ += later;
+    const size_t messages = 3 * events;  // of transactions of one row
     return pacer_.PauseAfter(
-        {messages, bytes, messages == 0 ? 0 : bytes / messages}, now_);
+        {messages, bytes, events == 0 ? 0 : bytes / events, events}, now_);
   }
-
-  // One measured period of so many messages and bytes, and a read that ends
-  // it.
-  void BecomeBusy(size_t bytes = kFull,
-                  size_t messages = ReadPacer::kBusyMessages) {
+  // What was read is acknowledged `later`.
+  void Acknowledge(Duration later) {
+    now_ += later;
+    pacer_.OnAllAcknowledged(now_);
+  }
+  // One period with these events, and a read that ends it. Acknowledgements
+  // take 1 ms.
+  void BecomeBusy(size_t events = 30, size_t bytes = kFull) {
+    for (int i = 0; i < 100; ++i) {
+      Read(1, 1, milliseconds(100));
+      Acknowledge(milliseconds(1));
+    }
     Read(0, 0, ReadPacer::kMeasured);
-    Read(messages, bytes, milliseconds(1));
-    Read(40, kFull, ReadPacer::kMeasured - milliseconds(1));
+    Read(events, bytes, milliseconds(0));
+    Acknowledge(milliseconds(1));
+    Read(0, 0, ReadPacer::kMeasured - milliseconds(1));
+  }
+  static int Milliseconds(Duration duration) {
+    return static_cast<int>(std::chrono::round<milliseconds>(duration).count());
   }
 
-  ReadPacer pacer_;
+  ReadPacer pacer_{kLongest};
   MonotonicTime now_{std::chrono::hours(1)};
 };
 
 TEST_F(ReadPacerTest, NeverPausesOnAQuietStream) {
   for (int i = 0; i < 1'000; ++i) {
-    EXPECT_EQ(Read(1, 300, milliseconds(1)), kNone) << i;
+    EXPECT_EQ(Read(1, 300, milliseconds(3)), kNone) << i;
+    Acknowledge(milliseconds(1));
   }
 }
 
@@ -44,11 +65,43 @@ TEST_F(ReadPacerTest, TheFirstReadDoesNotPause) {
   EXPECT_EQ(Read(1, 300, milliseconds(0)), kNone);
 }
 
-TEST_F(ReadPacerTest, PausesAfterAShortReadOfABusyStream) {
+TEST_F(ReadPacerTest, NothingPausesBeforeAnAcknowledgementIsMeasured) {
+  Read(30, 300, ReadPacer::kMeasured);
+  Acknowledge(kNone);
+  EXPECT_EQ(Read(0, 0, ReadPacer::kMeasured), kNone);
+}
+
+TEST_F(ReadPacerTest, PausesForAsLongAsSixAcknowledgementsTake) {
   BecomeBusy();
-  EXPECT_GT(Read(1, 300, microseconds(10)), kNone);
-  EXPECT_GT(Read(0, 0, microseconds(10)), kNone);
-  EXPECT_GT(Read(100, kShort - 200, microseconds(10)), kNone);
+  EXPECT_EQ(Milliseconds(Read(1, 300, kNone)), 6);
+}
+
+TEST_F(ReadPacerTest, FollowsTheAcknowledgements) {
+  BecomeBusy();
+  for (int i = 0; i < 50; ++i) {
+    Read(30, 300, ReadPacer::kMeasured);
+    Acknowledge(microseconds(500));
+  }
+  EXPECT_EQ(Milliseconds(Read(1, 300, kNone)), 3);
+}
+
+TEST_F(ReadPacerTest, WhatIsNotAcknowledgedCountsAtOnce) {
+  BecomeBusy();
+  Read(1, 300, kNone);
+  EXPECT_EQ(Read(0, 0, milliseconds(2)), kLongest);
+  Acknowledge(kNone);
+  EXPECT_LT(Read(0, 0, kNone), kLongest);
+}
+
+TEST_F(ReadPacerTest, OneSlowAcknowledgementIsForgotten) {
+  BecomeBusy();
+  Read(1, 300, kNone);
+  Acknowledge(std::chrono::minutes(10));
+  for (int i = 0; i < 30; ++i) {
+    Read(30, 300, ReadPacer::kMeasured);
+    Acknowledge(milliseconds(1));
+  }
+  EXPECT_EQ(Milliseconds(Read(0, 0, kNone)), 6);
 }
 
 TEST_F(ReadPacerTest, NeverPausesWhereTheNextMessageMayBeThereInPart) {
@@ -66,55 +119,67 @@ TEST_F(ReadPacerTest, NeverPausesAfterAFullRead) {
       << "it was still busy";
 }
 
-TEST_F(ReadPacerTest, PausesForAsLongAsAFullReadTakesToGather) {
-  BecomeBusy(/*bytes=*/40 * kFull);  // in 10 ms
+TEST_F(ReadPacerTest, NoMoreGathersThanASocketHolds) {
+  BecomeBusy(100, /*bytes=*/80 * kFull);  // in 10 ms
   EXPECT_EQ(Read(1, 300, microseconds(10)), microseconds(250));
+  BecomeBusy(/*events=*/1'280, /*bytes=*/1'280);
+  EXPECT_EQ(Milliseconds(3 * Read(1, 1, microseconds(10))), 1)
+      << "of messages, of which each event has three";
 }
 
-TEST_F(ReadPacerTest, NeverPausesForLongerThanTheLimit) {
-  BecomeBusy(/*bytes=*/100);  // empty messages
-  EXPECT_EQ(Read(1, 1, microseconds(10)), ReadPacer::kMaxPause);
+TEST_F(ReadPacerTest, APauseMustBeWorthIt) {
+  BecomeBusy(/*events=*/4);
+  EXPECT_GT(Read(1, 300, kNone), kNone) << "two are expected in 5 ms";
+  BecomeBusy(/*events=*/3);
+  EXPECT_EQ(Read(1, 300, kNone), kNone) << "in 6.7 ms";
 }
 
-TEST_F(ReadPacerTest, ABusyPeriodNeedsItsMessages) {
-  BecomeBusy(100 * kFull, ReadPacer::kBusyMessages - 1);
-  EXPECT_EQ(Read(1, 300, microseconds(10)), kNone);
-}
-
-TEST_F(ReadPacerTest, MessagesOfAPeriodAddUp) {
-  Read(0, 0, ReadPacer::kMeasured);
-  for (size_t i = 0; i < ReadPacer::kBusyMessages; ++i) {
-    EXPECT_EQ(Read(1, 300, microseconds(1)), kNone) << i;
+TEST_F(ReadPacerTest, EventsOfAPeriodAddUp) {
+  BecomeBusy(/*events=*/0);
+  for (size_t i = 0; i < 100; ++i) {
+    EXPECT_EQ(Read(1, 100, microseconds(1)), kNone) << i;
   }
   EXPECT_GT(Read(1, 300, ReadPacer::kMeasured), kNone);
-}
-
-TEST_F(ReadPacerTest, DecidesOnlyWhenAPeriodIsOver) {
-  Read(0, 0, ReadPacer::kMeasured);
-  Read(ReadPacer::kBusyMessages, 300, microseconds(0));
-  EXPECT_EQ(Read(1, 300, ReadPacer::kMeasured - microseconds(1)), kNone);
-  EXPECT_GT(Read(1, 300, microseconds(1)), kNone);
 }
 
 TEST_F(ReadPacerTest, StopsPausingWhenTheStreamTurnsQuiet) {
   BecomeBusy();
   EXPECT_GT(Read(1, 300, microseconds(10)), kNone);
+  Acknowledge(milliseconds(1));
   Read(1, 300, ReadPacer::kMeasured);
   EXPECT_EQ(Read(1, 300, ReadPacer::kMeasured), kNone);
-}
-
-TEST_F(ReadPacerTest, MessagesBeforeALongSilenceDoNotMakeItBusy) {
-  Read(0, 0, ReadPacer::kMeasured);
-  Read(ReadPacer::kBusyMessages, 300, milliseconds(1));
-  EXPECT_EQ(Read(1, 300, 4 * ReadPacer::kMeasured), kNone);
-  EXPECT_EQ(Read(1, 300, microseconds(10)), kNone);
 }
 
 TEST_F(ReadPacerTest, StaysBusyWhileItPausesAtTheRateItKnows) {
   BecomeBusy();
   for (int i = 0; i < 1'000; ++i) {
-    EXPECT_GT(Read(60, 8'000, ReadPacer::kMaxPause), kNone) << i;
+    EXPECT_GT(Read(60, 8'000, kLongest), kNone) << i;
   }
+}
+
+TEST_F(ReadPacerTest, ZeroIsNoPauseAtAll) {
+  pacer_ = ReadPacer(kNone);
+  BecomeBusy();
+  EXPECT_EQ(Read(1, 300, kNone), kNone);
+}
+
+// Whatever comes, an event waits for no longer than it may.
+TEST_F(ReadPacerTest, NoPauseIsLongerThanTheLimit) {
+  const uint64_t seed = testing::RandomSeeds(1).front();
+  SCOPED_TRACE(testing::ReplayWith(seed));
+  std::mt19937_64 random(seed);
+  const auto below = [&random](size_t limit) { return random() % limit; };
+  size_t pauses = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    const size_t events = below(2) * below(200);
+    const size_t bytes = events * below(500);
+    const Duration pause = Read(events, bytes, microseconds(below(8'000)));
+    ASSERT_GE(pause, kNone);
+    ASSERT_LE(pause, kLongest);
+    pauses += pause > kNone ? 1 : 0;
+    if (below(3) == 0) Acknowledge(microseconds(below(8'000)));
+  }
+  EXPECT_GT(pauses, 1'000u);
 }
 
 }  // namespace

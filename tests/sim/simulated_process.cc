@@ -470,6 +470,7 @@ std::optional<absl::Status> SimulatedProcess::StreamStep() {
       step_ = Step::kWait;
       break;
     case Step::kWait:
+      stream_.OnProgress(world_.now);
       if (MayContinue()) step_ = Step::kCheck;
       break;
   }

@@ -70,7 +70,9 @@ asio::awaitable<absl::Status> ReplicationReader::FinishInOrder() {
 }
 
 void ReplicationReader::OnProgress() {
-  if (is_open() && stream_.MustWake()) connection_->waiter().Wake();
+  if (!is_open()) return;
+  stream_.OnProgress(Clock::now());
+  if (stream_.MustWake()) connection_->waiter().Wake();
 }
 
 void ReplicationReader::Close() {

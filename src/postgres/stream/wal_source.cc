@@ -18,6 +18,7 @@ WalStream::Options LiveStreamOptions(const WalSourceOptions& options) {
       "Make the publication, and let walpost recover -c FILE --all publish "
       "them";
   stream.status_interval = options.status_interval;
+  stream.latency_target = options.latency_target;
   stream.wal_sender_timeout = options.wal_sender_timeout;
   stream.slot_is_shared = true;
   stream.stops_at_new_tables = true;
