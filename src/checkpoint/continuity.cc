@@ -137,6 +137,10 @@ std::string NameOfCluster(std::string_view id) {
   if (id == kUnnamedRabbitmq) return "RabbitMQ";
   if (id == kUnnamedRedis) return "Redis";
   if (id == kUnnamedCluster) return "brokers without a cluster id";
+  if (IsRabbitmqCluster(id)) {
+    return fmt::format("cluster {} of RabbitMQ",
+                       id.substr(kRabbitmqClusterPrefix.size()));
+  }
   return fmt::format("cluster {}", id);
 }
 
@@ -144,16 +148,14 @@ std::string NameOfCluster(std::string_view id) {
 std::string_view AddressKeyOf(std::string_view id) {
   if (id == kUnnamedNats) return "nats.servers";
   if (id == kUnnamedRedis) return "redis.address";
-  if (id == kUnnamedRabbitmq) return "rabbitmq.nodes";
-  return id == kUnnamedCluster ? "kafka.brokers"
-                               : "kafka.brokers (rabbitmq.nodes)";
+  return IsRabbitmqCluster(id) ? "rabbitmq.nodes" : "kafka.brokers";
 }
 
 // True if brokers that reported no id may be those of `id`.
 bool MayHaveId(std::string_view unnamed, std::string_view id) {
-  const bool may_have_one =
-      unnamed == kUnnamedCluster || unnamed == kUnnamedRabbitmq;
-  return may_have_one && !IsUnnamedCluster(id);
+  if (IsUnnamedCluster(id)) return false;
+  return unnamed ==
+         (IsRabbitmqCluster(id) ? kUnnamedRabbitmq : kUnnamedCluster);
 }
 
 }  // namespace
@@ -165,28 +167,38 @@ std::optional<std::string> DescribeOtherBrokers(const std::string& known,
   }
   constexpr std::string_view kIfSame =
       "or, if they are the same brokers, walpost recover -c FILE --accept";
+  constexpr std::string_view kIfNamedNow =
+      "or, if the same brokers have got their name since (rabbitmqctl "
+      "set_cluster_name), stop walpost, run walpost recover -c FILE --accept, "
+      "and start it";
   const std::string now = NameOfCluster(observed);
   const std::string before = NameOfCluster(known);
   const std::string_view key = AddressKeyOf(observed);
+  const bool is_rabbitmq = IsRabbitmqCluster(observed);
   if (MayHaveId(known, observed)) {
     return fmt::format(
         "the brokers are {}, and those that acknowledged the events before "
-        "reported no cluster id: it is not known whether they have them. "
+        "reported no cluster {}: it is not known whether they have them. "
         "Correct {}; {}",
-        now, key, kIfSame);
+        now, is_rabbitmq ? "name" : "id", key,
+        is_rabbitmq ? kIfNamedNow : kIfSame);
   }
   if (MayHaveId(observed, known)) {
     return fmt::format(
-        "the brokers report no cluster id, and the events before were "
+        "the brokers report no cluster {}, and the events before were "
         "acknowledged by {}: it is not known whether these have them. Correct "
-        "{}, or the proxy that withholds the id; {}",
-        before, key, kIfSame);
+        "{}, or {}; {}",
+        is_rabbitmq ? "name" : "id", before, key,
+        is_rabbitmq ? "give the cluster its name again (rabbitmqctl "
+                      "set_cluster_name NAME)"
+                    : "the proxy that withholds the id",
+        kIfSame);
   }
   return fmt::format(
       "the brokers are {}, and the events before were acknowledged by {}: what "
       "was published is not in these brokers. Correct sink or {}; or, when the "
       "brokers were replaced for good, {}",
-      now, before, key, kRecover);
+      now, before, key, is_rabbitmq ? kRecoverUnread : kRecover);
 }
 
 namespace {
@@ -264,16 +276,8 @@ Continuity JudgeEvidence(const KnownSource& known,
               : ""};
 }
 
-}  // namespace
-
-std::string PublishMissingCommand(const std::string& table) {
-  return fmt::format("walpost replay -c FILE --from-table --table {} --missing",
-                     ShellWord(table));
-}
-
-Continuity JudgeContinuity(const KnownSource& known,
-                           const ObservedSource& observed,
-                           const std::string& slot) {
+Continuity Judge(const KnownSource& known, const ObservedSource& observed,
+                 const std::string& slot) {
   if (known.by == KnownSource::By::kNothing) return {};
   if (observed.system_identifier != known.system_identifier) {
     return OtherCluster(known, observed);
@@ -323,6 +327,24 @@ Continuity JudgeContinuity(const KnownSource& known,
                     kRecover));
   }
   return JudgeEvidence(known, observed);
+}
+
+}  // namespace
+
+std::string PublishMissingCommand(const std::string& table) {
+  return fmt::format("walpost replay -c FILE --from-table --table {} --missing",
+                     ShellWord(table));
+}
+
+Continuity JudgeContinuity(const KnownSource& known,
+                           const ObservedSource& observed,
+                           const std::string& slot) {
+  Continuity continuity = Judge(known, observed, slot);
+  if (IsRabbitmqCluster(known.kafka_cluster) ||
+      IsRabbitmqCluster(observed.kafka_cluster)) {
+    continuity.text = ForUnreadBrokers(continuity.text);
+  }
+  return continuity;
 }
 
 }  // namespace walpost

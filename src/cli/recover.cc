@@ -183,9 +183,12 @@ int Accept(const Config& config, const RecoveryPlan& plan) {
   if (!accepted.ok()) return Fail(accepted, kExitPostgres);
   Print(
       "accepted: walpost continues where slot {} stands; nothing was "
-      "published. Start walpost; walpost verify -c FILE names the rows "
-      "that are not published\n",
-      config.postgres.slot);
+      "published. Start walpost; {}\n",
+      config.postgres.slot,
+      RequireReadableSink(config, "verify").ok()
+          ? "walpost verify -c FILE names the rows that are not published"
+          : "walpost replay -c FILE --from-table --since TIME, as in 1h, "
+            "publishes all rows of that time again");
   PrintForConsumers(plan);
   return kExitOk;
 }

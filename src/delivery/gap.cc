@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_replace.h"
 #include "base/reason_code.h"
 #include "fmt/format.h"
 
@@ -15,6 +16,12 @@ constexpr std::string_view kGaps[] = {
     kGapKafkaReplaced, kGapTablePassedOver,  kReasonPublicationMissing};
 
 }  // namespace
+
+std::string ForUnreadBrokers(std::string_view text) {
+  return absl::StrReplaceAll(
+      {text.data(), text.size()},
+      {{kRecover, kRecoverUnread}, {kRecoverSlot, kRecoverSlotUnread}});
+}
 
 bool IsGap(std::string_view reason_code) {
   return std::ranges::find(kGaps, reason_code) != std::end(kGaps);

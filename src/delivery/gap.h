@@ -11,7 +11,7 @@
 //   wal_forked         restored, and has written past it since
 //                      (WalContinuityCheck)
 //   coverage_changed   the publication may not have sent everything (Coverage)
-//   kafka_replaced     another Kafka cluster, or topics created again
+//   kafka_replaced     other brokers, or topics (streams) created again
 //   table_passed_over  the table was not in the configuration of walpost
 //   publication_missing
 //                      rows were committed while there was no publication
@@ -52,6 +52,18 @@ inline constexpr char kRecoverSlot[] =
     "(or walpost init -c FILE --fresh to begin a new one without it; with a "
     "checkpoint store, remove the checkpoint of the old one as well)";
 
+// The same for brokers that are not read back (RabbitMQ): it is not known which
+// rows are missing.
+inline constexpr char kRecoverUnread[] =
+    "stop walpost, then run walpost recover -c FILE --since TIME (1h: an hour "
+    "ago) to publish all rows of that time again and make a new slot, or "
+    "walpost recover -c FILE --accept to continue without them";
+inline constexpr char kRecoverSlotUnread[] =
+    "stop walpost, then run walpost recover -c FILE --since TIME (1h: an hour "
+    "ago) to publish all rows of that time again and make a new slot (or "
+    "walpost init -c FILE --fresh to begin a new one without them; with a "
+    "checkpoint store, remove the checkpoint of the old one as well)";
+
 // What consumers must do if positions may begin again lower.
 inline constexpr char kForgetPositions[] =
     "Consumers that keep the last walpost-position of each partition must "
@@ -64,6 +76,9 @@ struct Gap {
 
   friend bool operator==(const Gap&, const Gap&) = default;
 };
+
+// `text` with the remedies above for brokers that are not read back.
+std::string ForUnreadBrokers(std::string_view text);
 
 // True if a reason code is that of a gap.
 bool IsGap(std::string_view reason_code);

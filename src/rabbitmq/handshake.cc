@@ -65,7 +65,7 @@ bool HasWord(std::string_view words, std::string_view word) {
 std::string ClusterIdOf(const ServerFacts& facts) {
   const std::string& name = facts.cluster_name;
   const bool is_set = !name.empty() && name.find('@') == std::string::npos;
-  return is_set ? name : kUnnamedRabbitmq;
+  return is_set ? RabbitmqClusterId(name) : kUnnamedRabbitmq;
 }
 
 std::string Handshake::Begin() {

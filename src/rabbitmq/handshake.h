@@ -46,8 +46,8 @@ struct ServerFacts {
   bool has_nack = false;
 };
 
-// The name of the cluster, if an operator has set one; else kUnnamedRabbitmq:
-// by default each node tells its own name, which has an @.
+// Has the name of the cluster, if an operator has set one; else
+// kUnnamedRabbitmq: by default each node tells its own name, which has an @.
 std::string ClusterIdOf(const ServerFacts& facts);
 
 class Handshake {

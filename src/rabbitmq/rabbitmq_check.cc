@@ -184,22 +184,24 @@ class Check {
       result.findings.push_back({Severity::kOk, FindingId("rabbitmq_ok"),
                                  subject,
                                  fmt::format("RabbitMQ {}, cluster {}",
-                                             facts.version, result.cluster_id),
+                                             facts.version, facts.cluster_name),
                                  ""});
       if (result.cluster_id == kUnnamedRabbitmq) {
         result.findings.push_back(
             {Severity::kNote, FindingId("cluster_name_not_set"), subject,
              "each node tells its own name, so that walpost would not notice "
              "another cluster",
-             "rabbitmqctl set_cluster_name NAME, without an @"});
+             "rabbitmqctl set_cluster_name NAME, without an @. If walpost has "
+             "published here before, it takes the named cluster for another "
+             "one: then stop walpost, run walpost recover -c FILE --accept, "
+             "and start it"});
       }
       return;
     }
     const auto& closed = handshake.closed();
     const bool is_of_login = closed && RejectsLogin(*closed);
     const std::string remedy =
-        closed ? RemedyOf(*closed, login_)
-               : std::string("start the node, or correct rabbitmq.nodes");
+        closed ? RemedyOf(*closed, login_) : RemedyOfSilence(failure);
     const std::string text =
         closed ? fmt::format("{} {}", closed->code, closed->text)
                : std::string(failure.message());
@@ -209,6 +211,13 @@ class Check {
                    : closed    ? "rabbitmq_refuses"
                                : "rabbitmq_unavailable"),
          subject, text, remedy});
+  }
+
+  static std::string RemedyOfSilence(const absl::Status& failure) {
+    return absl::IsDataLoss(failure)
+               ? "set rabbitmq.tls.enabled: true if it is a TLS port, or "
+                 "correct the port in rabbitmq.nodes"
+               : "start the node, or correct rabbitmq.nodes";
   }
 
   const RabbitmqOptions& options_;

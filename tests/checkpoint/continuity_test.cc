@@ -11,6 +11,7 @@ namespace walpost {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Kind = Continuity::Kind;
 
 KnownSource Known() {
@@ -264,19 +265,60 @@ TEST(ContinuityTest, P9BrokersOfAnotherKindDoNotHaveTheEvents) {
       EXPECT_EQ(is_other, std::string_view(known) != observed)
           << known << " " << observed;
     }
-    EXPECT_TRUE(DescribeOtherBrokers("named", known).has_value());
-    const bool may_have_it = std::string_view(known) == kUnnamedCluster ||
-                             std::string_view(known) == kUnnamedRabbitmq;
-    for (const auto& text : {DescribeOtherBrokers("named", known),
-                             DescribeOtherBrokers(known, "named")}) {
-      EXPECT_THAT(text.value_or(""),
-                  HasSubstr(may_have_it ? "it is not known whether"
-                                        : "is not in these brokers"))
-          << known;
+    for (const std::string named : {"named", "rabbitmq:named"}) {
+      const bool may_have_it =
+          std::string_view(known) ==
+          (named == "named" ? kUnnamedCluster : kUnnamedRabbitmq);
+      for (const auto& text : {DescribeOtherBrokers(named, known),
+                               DescribeOtherBrokers(known, named)}) {
+        EXPECT_THAT(text.value_or(""),
+                    HasSubstr(may_have_it ? "it is not known whether"
+                                          : "is not in these brokers"))
+            << known;
+      }
     }
     EXPECT_TRUE(IsUnnamedCluster(known));
   }
   EXPECT_FALSE(IsUnnamedCluster("unnamed-but-named-so"));
+}
+
+TEST(ContinuityTest, OtherBrokersAreFoundByTheKeyOfTheSinkAlone) {
+  const std::map<std::string, std::string> keys = {
+      {kUnnamedCluster, "kafka.brokers"},  {"cluster-id", "kafka.brokers"},
+      {kUnnamedNats, "nats.servers"},      {kUnnamedRabbitmq, "rabbitmq.nodes"},
+      {"rabbitmq:shop", "rabbitmq.nodes"}, {kUnnamedRedis, "redis.address"}};
+  for (const auto& [observed, key] : keys) {
+    for (const auto& [known, ignored] : keys) {
+      const auto text = DescribeOtherBrokers(known, observed);
+      if (!text) continue;
+      EXPECT_THAT(*text, HasSubstr(key)) << known;
+      for (const auto& [other_id, other] : keys) {
+        if (other == key) continue;
+        EXPECT_THAT(*text, Not(HasSubstr(other)));
+      }
+    }
+  }
+}
+
+TEST(ContinuityTest, ARabbitmqThatGotItsNameIsAccepted) {
+  const auto text = DescribeOtherBrokers(kUnnamedRabbitmq, "rabbitmq:shop");
+  EXPECT_THAT(text.value_or(""), HasSubstr("cluster shop of RabbitMQ"));
+  EXPECT_THAT(text.value_or(""), HasSubstr("set_cluster_name), stop walpost, "
+                                           "run walpost recover -c FILE "
+                                           "--accept"));
+}
+
+// To read a queue is to take its messages: recover cannot compare.
+TEST(ContinuityTest, RemediesForRabbitmqDoNotReadItBack) {
+  for (const bool has_slot : {true, false}) {
+    ObservedSource observed = Observed();
+    observed.kafka_cluster = kUnnamedRabbitmq;
+    observed.slot->confirmed = Lsn(0x600);
+    if (!has_slot) observed.slot.reset();
+    const std::string text = JudgeContinuity(Known(), observed, "orders").text;
+    EXPECT_THAT(text, HasSubstr("recover -c FILE --since TIME"));
+    EXPECT_THAT(text, Not(HasSubstr("--dry-run")));
+  }
 }
 
 TEST(ContinuityTest, ALostSlotHasTheReasonThatTheServerGives) {

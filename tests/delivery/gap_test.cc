@@ -59,6 +59,14 @@ TEST(GapTest, ACodeAloneHasTheRemedyOfASlotThatIsThereOrNot) {
   EXPECT_THAT(gap->text, HasSubstr("walpost recover -c FILE --accept"));
 }
 
+TEST(GapTest, RemediesForBrokersThatAreNotReadBackCompareNothing) {
+  for (const char* code : {kGapSlotMissing, kGapWalForked}) {
+    const std::string text = ForUnreadBrokers(ParseGap(code)->text);
+    EXPECT_THAT(text, HasSubstr("recover -c FILE --since TIME")) << code;
+    EXPECT_THAT(text, Not(HasSubstr("--dry-run"))) << code;
+  }
+}
+
 TEST(GapTest, P1ConsumersAreToldWhenPositionsMayBeginAgainLower) {
   for (const char* code : {kGapOtherCluster, kGapTimelineDiverged,
                            kGapServerBehind, kGapWalForked}) {

@@ -94,7 +94,9 @@ TEST_F(HandshakeTest, LogsInAndOpensAChannel) {
   EXPECT_EQ(ClusterIdOf(handshake.facts()), "unnamed:rabbitmq");
   ServerFacts facts;
   facts.cluster_name = "shop";
-  EXPECT_EQ(ClusterIdOf(facts), "shop");
+  EXPECT_EQ(ClusterIdOf(facts), "rabbitmq:shop");
+  facts.cluster_name = "my 100% shop";
+  EXPECT_EQ(ClusterIdOf(facts), "rabbitmq:my%20100%25%20shop");
   EXPECT_EQ(handshake.facts().max_frame, 131072u);
 }
 

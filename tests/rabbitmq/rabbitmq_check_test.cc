@@ -42,6 +42,21 @@ TEST(RabbitmqCheckTest, FindsTheClusterBehindANodeThatIsDown) {
   EXPECT_TRUE(Has(*found, "queue_missing", Severity::kError));
 }
 
+// After events were published, a new name makes the cluster another one.
+TEST(RabbitmqCheckTest, TheNoteAboutTheNameSaysWhatMustFollow) {
+  RabbitmqOptions options;
+  options.nodes = testing::SharedRabbitmq().address();
+  const auto found = CheckRabbitmq(options, {}, seconds(20));
+  ASSERT_TRUE(found.ok()) << found.status();
+  for (const Finding& finding : found->findings) {
+    if (finding.id.text() != "cluster_name_not_set") continue;
+    EXPECT_NE(finding.remedy.find("walpost recover -c FILE --accept"),
+              std::string::npos);
+    return;
+  }
+  FAIL() << ::testing::PrintToString(testing::TextsOf(found->findings));
+}
+
 TEST(RabbitmqCheckTest, AWrongPasswordIsNamed) {
   RabbitmqOptions options;
   options.nodes = testing::SharedRabbitmq().address();
