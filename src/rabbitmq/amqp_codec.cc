@@ -35,6 +35,9 @@ void AppendHead(uint8_t type, uint16_t channel, size_t size, std::string& out) {
   AppendNumber(size, 4, out);
 }
 
+// A TLS port answers so to a client that does not speak TLS.
+constexpr std::string_view kTlsAlert = "\x15\x03";
+
 absl::Status Damaged(std::string_view what) {
   return absl::DataLossError(
       fmt::format("the server has sent {}, which is not AMQP 0-9-1", what));
@@ -54,6 +57,11 @@ absl::StatusOr<std::optional<AmqpFrame>> AmqpFrameReader::Next() {
   const std::string_view rest = std::string_view(buffer_).substr(begin_);
   // A server that speaks another version answers with the one it speaks.
   if (rest.starts_with("AMQP")) return Damaged("another version of AMQP");
+  if (rest.starts_with(kTlsAlert)) {
+    return absl::DataLossError(
+        "the server has sent an alert of TLS, which is not AMQP 0-9-1: is it a "
+        "TLS port? (rabbitmq.tls.enabled)");
+  }
   if (rest.size() < kFrameHead) return std::nullopt;
   const size_t size = ReadNumber(rest.substr(3, 4));
   if (size + kAmqpFrameOverhead > max_frame_) {

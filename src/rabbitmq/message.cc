@@ -125,8 +125,9 @@ absl::StatusOr<Message> MakeMessage(const MessageFormat& format,
   const std::string_view body = record.value.value_or("");
   if (body.size() > format.max_message_bytes) {
     return Undeliverable(kReasonRecordTooLarge,
-                         fmt::format("a message of {} bytes, with "
-                                     "rabbitmq.max_message_bytes {}",
+                         fmt::format("a message of {} bytes is larger than "
+                                     "rabbitmq.max_message_bytes ({}): raise "
+                                     "it, up to max_message_size of the server",
                                      body.size(), format.max_message_bytes));
   }
   for (const RecordHeader& header : record.headers) {

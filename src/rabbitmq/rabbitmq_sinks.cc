@@ -1,5 +1,6 @@
 #include "rabbitmq/rabbitmq_sinks.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -47,6 +48,9 @@ class RabbitmqKnowledge final : public SinkKnowledge {
   const std::string nothing_;
 };
 
+constexpr std::string_view kExchangeTypes[] = {"direct", "fanout", "topic",
+                                               "headers"};
+
 absl::Status Wrong(std::string_view key, std::string_view why) {
   return absl::InvalidArgumentError(fmt::format("{}: {}", key, why));
 }
@@ -78,7 +82,17 @@ absl::Status CheckCreation(const RabbitmqOptions& options,
     return Wrong("rabbitmq.create",
                  "rabbitmq.exchange has {}, so its names are not known");
   }
-  if (!options.create.exchange_type.empty() && options.exchange.empty()) {
+  const std::string& type = options.create.exchange_type;
+  const bool is_known =
+      std::ranges::find(kExchangeTypes, type) != std::end(kExchangeTypes);
+  if (!type.empty() && !is_known && !type.starts_with("x-")) {
+    return Wrong("rabbitmq.create.exchange_type",
+                 fmt::format("'{}' is not a type of exchange: direct, fanout, "
+                             "topic or headers; or one of a plugin, as in "
+                             "x-consistent-hash",
+                             type));
+  }
+  if (!type.empty() && options.exchange.empty()) {
     return Wrong("rabbitmq.create.exchange_type",
                  "the default exchange is always there: set rabbitmq.exchange");
   }

@@ -71,8 +71,8 @@ std::string RemedyOf(const ServerError& error, const RabbitmqLogin& login) {
     }
     case kAmqpPreconditionFailed:
       if (TooLargeMessageOf(error) > 0) {
-        return "raise max_message_size in rabbitmq.conf, or lower "
-               "rabbitmq.max_message_bytes to it";
+        return "raise max_message_size in rabbitmq.conf; "
+               "rabbitmq.max_message_bytes must not be more";
       }
       return "";
     default:

@@ -48,6 +48,15 @@ TEST(AmqpCodecTest, FramesArriveByteByByte) {
   EXPECT_EQ(sum, 78u);
 }
 
+// alert(21), version, length 2: fatal, unexpected message
+TEST(AmqpCodecTest, ATlsPortIsNamed) {
+  AmqpFrameReader reader;
+  reader.Append(std::string("\x15\x03\x03\0\x02\x02\x0A", 7));
+  EXPECT_NE(std::string(reader.Next().status().message())
+                .find("is it a TLS port? (rabbitmq.tls.enabled)"),
+            std::string::npos);
+}
+
 TEST(AmqpCodecTest, DamagedFramesAreNamed) {
   std::string bytes = AckFrame(7);
   bytes.back() = 'x';

@@ -54,6 +54,18 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"default_exchange",
              [](auto& o) { o.create.exchange_type = "topic"; },
              "rabbitmq.create.exchange_type"},
+        Case{"misspelt_type",
+             [](auto& o) {
+               o.exchange = "shop";
+               o.create.exchange_type = "topci";
+             },
+             "rabbitmq.create.exchange_type: 'topci' is not"},
+        Case{"type_of_a_plugin",
+             [](auto& o) {
+               o.exchange = "shop";
+               o.create.exchange_type = "x-consistent-hash";
+             },
+             ""},
         Case{"large", [](auto& o) { o.max_message_bytes = size_t{1} << 30; },
              "rabbitmq.max_message_bytes"}),
     [](const auto& each) { return each.param.name; });
