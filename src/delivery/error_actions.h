@@ -78,9 +78,8 @@ inline constexpr std::array<ErrorClass, 13> kErrorClasses = {{
     {kReasonConversionFailed,
      "write a value that Debezium's converters accept, or set another "
      "converter"},
-    {kReasonRecordTooLarge,
-     "raise max.message.bytes of the topic and "
-     "message.max.bytes in kafka.properties"},
+    // Which limit to raise is in the error: each sink has its own.
+    {kReasonRecordTooLarge, "keep such rows out with a CHECK (sql/outbox.sql)"},
     {kReasonRecordRefused, "change what the brokers or the topic demand"},
     {kReasonUnroutable,
      "bind a queue to the exchange for this routing key, or set "

@@ -7,12 +7,19 @@
 
 namespace walpost {
 
+std::string_view IfLetterIsTooLarge(const absl::Status& error) {
+  return ReasonCodeOf(error) == kReasonRecordTooLarge
+             ? "; set dead_letter.payload: cut, or dead_letter.store: postgres"
+             : "";
+}
+
 absl::Status WithoutDeadLetter(const absl::Status& reason,
                                const absl::Status& error) {
   return WithReasonCode(
-      absl::InvalidArgumentError(fmt::format(
-          "{}; its dead letter cannot be delivered, either: {}",
-          std::string(reason.message()), std::string(error.message()))),
+      absl::InvalidArgumentError(
+          fmt::format("{}; its dead letter cannot be delivered, either: {}{}",
+                      std::string(reason.message()),
+                      std::string(error.message()), IfLetterIsTooLarge(error))),
       ReasonCodeOf(reason));
 }
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,10 @@
 #include "outbox/record_builder.h"
 
 namespace walpost {
+
+// What to set so that a dead letter fits that `error` says is too large; empty:
+// it is another error.
+std::string_view IfLetterIsTooLarge(const absl::Status& error);
 
 // An error that has both `reason`, why the event cannot be delivered, and
 // `error`, why its dead letter cannot.

@@ -50,11 +50,9 @@ Sender::Offer Sender::Refuse(const Event& event, absl::Status reason) {
 Sender::Offer Sender::StopBeforeDeadLetter(const Event& event,
                                            const absl::Status& error) {
   const std::string code = ReasonCodeOf(error);
-  const std::string text = fmt::format(
-      "its dead letter cannot be delivered: {}{}", std::string(error.message()),
-      code == kReasonRecordTooLarge
-          ? "; dead_letter.payload: cut makes it smaller"
-          : "");
+  const std::string text =
+      fmt::format("its dead letter cannot be delivered: {}{}",
+                  std::string(error.message()), IfLetterIsTooLarge(error));
   const Offer offer =
       Stop(event, WithReasonCode(absl::InvalidArgumentError(text), code));
   blocked_event_->is_of_dead_letter = true;

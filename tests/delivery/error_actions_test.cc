@@ -31,6 +31,15 @@ TEST(ErrorActionsTest, AChoiceIsForItsClassAlone) {
   }
 }
 
+// Errors of the sinks say which limit to raise.
+TEST(ErrorActionsTest, RemediesOfAClassNameNoBroker) {
+  for (const ErrorClass& error_class : kErrorClasses) {
+    if (error_class.code != kReasonRecordTooLarge) continue;
+    EXPECT_EQ(error_class.remedy.find("kafka"), std::string_view::npos);
+    EXPECT_EQ(error_class.remedy.find("topic"), std::string_view::npos);
+  }
+}
+
 TEST(ErrorActionsTest, AnErrorOfNoClassStopsWhateverIsChosen) {
   ErrorActions actions;
   for (size_t i = 0; i < kErrorClasses.size(); ++i) {
