@@ -62,6 +62,11 @@ constexpr Row kErrors[] = {
      {kOperator,
       "a server without a cluster keeps one copy: set "
       "nats.create_stream.replicas: 1, or run a cluster of three"}},
+    {10058 /* stream name already in use with a different configuration */,
+     {kOperator,
+      "walpost changes no stream: give it all subjects that it has and lacks "
+      "(nats stream edit NAME --subjects ... --subjects ... --force; walpost "
+      "check -c FILE prints it), or set another nats.create_stream.name"}},
     {10065 /* subjects overlap with an existing stream */,
      {kOperator,
       "another stream has some of nats.create_stream.subjects: name others"}},

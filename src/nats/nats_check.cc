@@ -20,18 +20,17 @@ namespace walpost {
 namespace {
 
 // The texts of errors are those of libnats and the server.
-absl::StatusOr<NatsConnectionHandle> Connected(const NatsOptions& options) {
-  WALPOST_ASSIGN_OR_RETURN(const NatsConnectionSettings settings,
+absl::StatusOr<NewNatsConnection> Connected(const NatsOptions& options) {
+  WALPOST_ASSIGN_OR_RETURN(NatsConnectionSettings settings,
                            ConnectionSettings(options));
+  settings.finds_other_servers = true;
   NatsCallbacks callbacks;
   callbacks.on_message = [](natsConnection*, natsSubscription*,
                             natsMsg* message,
                             void*) { natsMsg_Destroy(message); };
   callbacks.on_error = [](natsConnection*, natsSubscription*, natsStatus,
                           void*) {};
-  WALPOST_ASSIGN_OR_RETURN(NewNatsConnection made,
-                           ConnectToNats(settings, callbacks));
-  return std::move(made.connection);
+  return ConnectToNats(settings, callbacks);
 }
 
 // A connection that asks one question after the other.
@@ -39,11 +38,16 @@ class JetStreamClient {
  public:
   static absl::StatusOr<std::unique_ptr<JetStreamClient>> Connect(
       const NatsOptions& options, std::chrono::milliseconds timeout) {
-    WALPOST_ASSIGN_OR_RETURN(NatsConnectionHandle connection,
-                             Connected(options));
+    WALPOST_ASSIGN_OR_RETURN(NewNatsConnection made, Connected(options));
+    // Servers that are listed together are a cluster.
+    const bool is_clustered =
+        made.has_other_servers || ServerUrls(options.servers).size() > 1;
     return std::unique_ptr<JetStreamClient>(new JetStreamClient(
-        std::move(connection), JetStreamApi(options.domain), timeout));
+        std::move(made.connection), JetStreamApi(options.domain), is_clustered,
+        timeout));
   }
+
+  bool is_clustered() const { return is_clustered_; }
 
   // The answer, as JSON. kUnavailable: none came. kFailedPrecondition: nobody
   // listens, or the answer is an error.
@@ -97,13 +101,15 @@ class JetStreamClient {
 
  private:
   JetStreamClient(NatsConnectionHandle connection, std::string api,
-                  std::chrono::milliseconds timeout)
+                  bool is_clustered, std::chrono::milliseconds timeout)
       : connection_(std::move(connection)),
         api_(std::move(api)),
+        is_clustered_(is_clustered),
         timeout_(timeout) {}
 
   NatsConnectionHandle connection_;
   std::string api_;
+  bool is_clustered_;
   std::chrono::milliseconds timeout_;
 };
 
@@ -113,7 +119,17 @@ Finding NotReached(const NatsOptions& options, const absl::Status& status) {
   return {Severity::kError,
           FindingId(trouble.is_of_credentials ? kFindingCredentialsRejected
                                               : kFindingNatsUnavailable),
-          "NATS", trouble.advice, ""};
+          "nats.servers", trouble.advice, ""};
+}
+
+absl::StatusOr<NatsSurroundings> SurroundingsOf(JetStreamClient& client,
+                                                const NatsOptions& options) {
+  NatsSurroundings around;
+  around.is_clustered = client.is_clustered();
+  if (!options.create_stream) return around;
+  WALPOST_ASSIGN_OR_RETURN(around.named,
+                           client.Find(options.create_stream->name));
+  return around;
 }
 
 Finding NoAnswer(const absl::Status& status) {
@@ -124,9 +140,9 @@ Finding NoAnswer(const absl::Status& status) {
 }  // namespace
 
 absl::StatusOr<NatsConnectionHandle> OpenNats(const NatsOptions& options) {
-  absl::StatusOr<NatsConnectionHandle> connection = Connected(options);
-  if (connection.ok()) return connection;
-  const std::string text(connection.status().message());
+  absl::StatusOr<NewNatsConnection> made = Connected(options);
+  if (made.ok()) return std::move(made->connection);
+  const std::string text(made.status().message());
   const std::string advice = ConnectionTroubleOf(text, options.servers).advice;
   return absl::UnavailableError(advice.empty() ? text : advice);
 }
@@ -142,6 +158,13 @@ absl::StatusOr<SinkFindings> CheckNats(
     found.findings.push_back(NotReached(options, client.status()));
     return found;
   }
+  const absl::StatusOr<NatsSurroundings> asked =
+      SurroundingsOf(**client, options);
+  if (!asked.ok()) {
+    found.findings.push_back(NoAnswer(asked.status()));
+    return found;
+  }
+  NatsSurroundings around = *asked;
   for (const NatsSubjects& its : subjects) {
     const absl::StatusOr<std::vector<StreamInfo>> streams =
         (*client)->StreamsOf(its.filter());
@@ -158,9 +181,10 @@ absl::StatusOr<SinkFindings> CheckNats(
       if (is_new) others.push_back(stream);
     }
     if (others.empty() && !streams->empty()) continue;
-    for (Finding& finding : CheckStreams(its, others, options)) {
+    for (Finding& finding : CheckStreams(its, others, options, around)) {
       found.findings.push_back(std::move(finding));
     }
+    if (!around.of_events && !others.empty()) around.of_events = others[0];
   }
   return found;
 }

@@ -38,6 +38,8 @@ struct NatsConnectionSettings {
   std::string credentials_file;
   TlsOptions tls;
   std::string name;  // of the client, for the server's monitoring
+  // Servers that are not listed are noted, and not connected to.
+  bool finds_other_servers = false;
 };
 
 struct NatsEvent {

@@ -1,5 +1,8 @@
 #include "nats/new_connection.h"
 
+#include <cstdlib>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status_macros.h"
@@ -15,14 +18,26 @@ constexpr int64_t kWriteMillis = 5'000;
 constexpr int64_t kPingMillis = 10'000;
 constexpr int kMaxPingsOut = 2;
 
+// libnats begins with the line of its source: "(conn.c:2088): Timeout".
+std::string WithoutPlace(std::string_view details) {
+  const size_t end = details.find("): ");
+  const bool has_place =
+      details.starts_with('(') && end != std::string_view::npos &&
+      details.substr(0, end).find(".c:") < std::string_view::npos;
+  return std::string(has_place ? details.substr(end + 3) : details);
+}
+
 absl::Status StatusOf(natsStatus status, std::string_view attempted) {
   if (status == NATS_OK) return absl::OkStatus();
   natsStatus last = NATS_OK;
   const char* const details = nats_GetLastError(&last);
-  const bool has_details = details != nullptr && last == status;
+  const std::string text = natsStatus_GetText(status);
+  std::string more;
+  if (details != nullptr && last == status) more = WithoutPlace(details);
+  const bool has_both = !more.empty() && more.find(text) == std::string::npos;
+  if (has_both) more = fmt::format("{}: {}", text, more);
   return absl::UnavailableError(
-      fmt::format("{}: {}{}{}", attempted, natsStatus_GetText(status),
-                  has_details ? ": " : "", has_details ? details : ""));
+      fmt::format("{}: {}", attempted, more.empty() ? text : more));
 }
 
 absl::Status SetTls(natsOptions* options,
@@ -81,7 +96,7 @@ absl::StatusOr<NatsOptionsHandle> MakeOptions(
   natsOptions_SetName(raw, settings.name.c_str());
   natsOptions_SetTimeout(raw, kConnectMillis);
   natsOptions_SetAllowReconnect(raw, false);
-  natsOptions_SetIgnoreDiscoveredServers(raw, true);
+  natsOptions_SetIgnoreDiscoveredServers(raw, !settings.finds_other_servers);
   natsOptions_SetWriteDeadline(raw, kWriteMillis);
   natsOptions_SetPingInterval(raw, kPingMillis);
   natsOptions_SetMaxPingsOut(raw, kMaxPingsOut);
@@ -94,6 +109,18 @@ absl::StatusOr<NatsOptionsHandle> MakeOptions(
     natsOptions_SetClosedCB(raw, callbacks.on_closed, callbacks.closure);
   }
   return options;
+}
+
+bool HasOtherServers(natsConnection* connection) {
+  char** servers = nullptr;
+  int count = 0;
+  if (natsConnection_GetDiscoveredServers(connection, &servers, &count) !=
+      NATS_OK) {
+    return false;
+  }
+  for (int i = 0; i < count; ++i) free(servers[i]);
+  free(servers);
+  return count > 0;
 }
 
 }  // namespace
@@ -114,6 +141,7 @@ absl::StatusOr<NewNatsConnection> ConnectToNats(
   }
   made.max_payload_bytes =
       static_cast<size_t>(natsConnection_GetMaxPayload(connection));
+  made.has_other_servers = HasOtherServers(connection);
   natsInbox* inbox = nullptr;
   WALPOST_RETURN_IF_ERROR(StatusOf(natsInbox_Create(&inbox), "inbox"));
   made.inbox = inbox;

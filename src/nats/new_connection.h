@@ -26,6 +26,8 @@ struct NewNatsConnection {
   NatsConnectionHandle connection;
   std::string inbox;  // what is sent to "INBOX.*" gets to `on_message`
   size_t max_payload_bytes = 0;
+  // With finds_other_servers: a server has named one that is not listed.
+  bool has_other_servers = false;
 };
 
 // Blocks: tries each server once, for up to 2 s. It does not connect again. The

@@ -49,8 +49,8 @@ class StreamCheck {
   }
 
   std::string Edit(std::string_view what) const {
-    return fmt::format("nats --server '{}' stream edit {} {} --force",
-                       options_.servers, stream_.name, what);
+    return fmt::format("{} stream edit {} {} --force", NatsProgram(options_),
+                       stream_.name, what);
   }
 
   void CheckDurability() {
@@ -113,13 +113,99 @@ std::string Name(const NatsSubjects& subjects) {
                            : fmt::format("subjects {}*", subjects.text);
 }
 
-bool IsCreated(const NatsSubjects& subjects, const NatsOptions& options) {
-  if (!options.create_stream) return false;
-  return std::ranges::any_of(options.create_stream->subjects,
-                             [&subjects](const std::string& filter) {
-                               return FiltersOverlap(filter, subjects.filter());
-                             });
+std::vector<std::string> Joined(std::vector<std::string> subjects,
+                                const std::vector<std::string>& more) {
+  for (const std::string& subject : more) {
+    if (std::ranges::find(subjects, subject) == subjects.end()) {
+      subjects.push_back(subject);
+    }
+  }
+  return subjects;
 }
+
+// About subjects that no stream takes.
+class MissingStreamCheck {
+ public:
+  MissingStreamCheck(const NatsSubjects& subjects, const NatsOptions& options,
+                     const NatsSurroundings& around)
+      : subjects_(subjects), options_(options), around_(around) {}
+
+  Finding Run() const {
+    if (!IsCreated()) return Missing();
+    const NatsStreamCreation& creation = *options_.create_stream;
+    if (!around_.named) {
+      return {Severity::kOk, FindingId("stream_will_be_created"),
+              Name(subjects_),
+              fmt::format("no stream takes them yet: walpost creates stream {}",
+                          creation.name),
+              ""};
+    }
+    return {SeverityOfNone(), FindingId("stream_lacks_subjects"),
+            Name(subjects_),
+            fmt::format("no stream takes them: stream {} exists, without all "
+                        "of nats.create_stream.subjects, and walpost changes "
+                        "no stream",
+                        creation.name),
+            EditSubjectsCommand(
+                options_, creation.name,
+                Joined(around_.named->subjects, creation.subjects))};
+  }
+
+ private:
+  bool IsCreated() const {
+    if (!options_.create_stream) return false;
+    return std::ranges::any_of(
+        options_.create_stream->subjects, [this](const std::string& filter) {
+          return FiltersOverlap(filter, subjects_.filter());
+        });
+  }
+
+  bool AreLetters() const { return subjects_.use != Use::kEvents; }
+  Severity SeverityOfNone() const {
+    return subjects_.use == Use::kPossibleLetters ? Severity::kNote
+                                                  : Severity::kError;
+  }
+
+  Finding Missing() const {
+    std::string_view text =
+        "no stream of JetStream takes them, so no event is published; or set "
+        "nats.create_stream";
+    if (subjects_.use == Use::kLetters) {
+      text =
+          "no stream of JetStream takes it, and on_error sends dead letters "
+          "there: the flow would stop before them";
+    } else if (subjects_.use == Use::kPossibleLetters) {
+      text =
+          "no stream of JetStream takes it. Dead letters (on_error: "
+          "dead_letter, walpost dead-letter -c FILE) go there, unless "
+          "dead_letter.store is postgres";
+    }
+    return {SeverityOfNone(), FindingId("stream_missing"), Name(subjects_),
+            std::string(text), Remedy()};
+  }
+
+  std::string Remedy() const {
+    const std::string filter = subjects_.filter();
+    if (!AreLetters()) {
+      return MakeStreamCommand(options_, "OUTBOX", filter,
+                               around_.is_clustered);
+    }
+    if (around_.of_events) {
+      return EditSubjectsCommand(options_, around_.of_events->name,
+                                 Joined(around_.of_events->subjects, {filter}));
+    }
+    if (options_.create_stream && !around_.named) {
+      return fmt::format("add {} to nats.create_stream.subjects", filter);
+    }
+    return MakeStreamCommand(options_, "DEAD_LETTERS", filter,
+                             around_.is_clustered);
+  }
+
+  using Use = NatsSubjects::Use;
+  const NatsSubjects& subjects_;
+  const NatsOptions& options_;
+  const NatsSurroundings& around_;
+};
 
 }  // namespace
 
@@ -132,21 +218,11 @@ std::string NatsSubjects::filter() const {
 
 Findings CheckStreams(const NatsSubjects& subjects,
                       const std::vector<StreamInfo>& streams,
-                      const NatsOptions& options) {
+                      const NatsOptions& options,
+                      const NatsSurroundings& around) {
   Findings findings;
-  if (streams.empty() && IsCreated(subjects, options)) {
-    findings.push_back({Severity::kOk, FindingId("stream_will_be_created"),
-                        Name(subjects),
-                        fmt::format("no stream takes them yet: walpost creates "
-                                    "stream {}",
-                                    options.create_stream->name),
-                        ""});
-  } else if (streams.empty()) {
-    findings.push_back(
-        {Severity::kError, FindingId("stream_missing"), Name(subjects),
-         "no stream of JetStream takes them, so no event is published; or set "
-         "nats.create_stream",
-         MakeStreamCommand(options.servers, subjects.filter())});
+  if (streams.empty()) {
+    findings.push_back(MissingStreamCheck(subjects, options, around).Run());
   }
   for (const StreamInfo& stream : streams) {
     for (Finding& finding : StreamCheck(stream, options).Run()) {

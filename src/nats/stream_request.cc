@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "absl/strings/str_replace.h"
 #include "fmt/format.h"
 #include "rapidjson/stringbuffer.h"
 #include "rapidjson/writer.h"
@@ -13,6 +14,12 @@ using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
 
 void WriteText(JsonWriter& writer, std::string_view text) {
   writer.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+}
+
+// For a shell.
+std::string Quoted(std::string_view text) {
+  return fmt::format("'{}'", absl::StrReplaceAll({text.data(), text.size()},
+                                                 {{"'", "'\\''"}}));
 }
 
 }  // namespace
@@ -60,12 +67,42 @@ std::string CreateStreamBody(const NatsStreamCreation& creation) {
   return buffer.GetString();
 }
 
-std::string MakeStreamCommand(std::string_view servers,
-                              std::string_view filter) {
+std::string NatsProgram(const NatsOptions& options) {
+  std::string program = "nats";
+  const auto add = [&program](std::string_view option, std::string_view value) {
+    if (value.empty()) return;
+    program += fmt::format(" {} {}", option, Quoted(value));
+  };
+  add("--server", options.servers);
+  add("--tlsca", options.tls.ca_file);
+  add("--tlscert", options.tls.certificate_file);
+  add("--tlskey", options.tls.key_file);
+  add("--creds", options.credentials_file);
+  if (!options.user.empty()) {
+    add("--user", options.user.Read().value_or("USER"));
+    program += " --password \"$NATS_PASSWORD\"";
+  }
+  if (!options.token.empty()) program += " --user \"$NATS_TOKEN\"";
+  add("--js-domain", options.domain);
+  return program;
+}
+
+std::string MakeStreamCommand(const NatsOptions& options, std::string_view name,
+                              std::string_view filter, bool is_clustered) {
   return fmt::format(
-      "nats --server '{}' stream add OUTBOX --subjects '{}' --storage file "
-      "--replicas 3 --defaults",
-      servers, filter);
+      "{} stream add {} --subjects {} --storage file --replicas {} --defaults",
+      NatsProgram(options), name, Quoted(filter), is_clustered ? 3 : 1);
+}
+
+std::string EditSubjectsCommand(const NatsOptions& options,
+                                std::string_view name,
+                                const std::vector<std::string>& subjects) {
+  std::string command =
+      fmt::format("{} stream edit {}", NatsProgram(options), Quoted(name));
+  for (const std::string& subject : subjects) {
+    command += fmt::format(" --subjects {}", Quoted(subject));
+  }
+  return command + " --force";
 }
 
 }  // namespace walpost

@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "nats/options.h"
 
@@ -18,8 +19,18 @@ std::string JetStreamApi(std::string_view domain);
 std::string StreamNamesBody(std::string_view filter);
 std::string CreateStreamBody(const NatsStreamCreation& creation);
 
-// The command that makes a stream for all subjects of `filter`.
-std::string MakeStreamCommand(std::string_view servers,
-                              std::string_view filter);
+// "nats --server 'nats://a:4222' --tlsca ca.pem": the program, with how it gets
+// to the servers. Passwords and tokens are variables of the shell.
+std::string NatsProgram(const NatsOptions& options);
+
+// The command that makes a stream of this name for all subjects of `filter`.
+// `is_clustered`: of the servers.
+std::string MakeStreamCommand(const NatsOptions& options, std::string_view name,
+                              std::string_view filter, bool is_clustered);
+
+// The command that gives a stream these subjects, and no others.
+std::string EditSubjectsCommand(const NatsOptions& options,
+                                std::string_view name,
+                                const std::vector<std::string>& subjects);
 
 }  // namespace walpost

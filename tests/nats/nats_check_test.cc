@@ -53,6 +53,25 @@ TEST(NatsCheckTest, AStreamOfTwoRoutesIsSaidOnce) {
   EXPECT_EQ(IdsOf(*found), "stream_few_replicas ");
 }
 
+TEST(NatsCheckTest, AStreamWithoutTheSubjectOfDeadLettersIsEdited) {
+  const testing::NatsServer server;
+  server.MakeStream("ORDERS", "o.>");
+  NatsOptions options = OptionsOf(server.url());
+  const NatsSubjects letters = {"walpost.dead-letter", true,
+                                NatsSubjects::Use::kPossibleLetters};
+  const auto found = CheckNats(options, {{"o."}, letters}, kTimeout);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(IdsOf(*found), "stream_few_replicas stream_missing ");
+  EXPECT_NE(found->findings[1].remedy.find("stream edit 'ORDERS'"),
+            std::string::npos);
+  options.create_stream = NatsStreamCreation();
+  options.create_stream->name = "ORDERS";
+  options.create_stream->subjects = {"o.>", letters.text};
+  const auto named = CheckNats(options, {{"o."}, letters}, kTimeout);
+  ASSERT_TRUE(named.ok()) << named.status();
+  EXPECT_EQ(IdsOf(*named), "stream_few_replicas stream_lacks_subjects ");
+}
+
 TEST(NatsCheckTest, FindsTheCreationOfStreamsThatExist) {
   const testing::NatsServer server;
   server.MakeStream("ORDERS", "o.>");

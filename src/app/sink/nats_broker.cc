@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "nats/nats_check.h"
 #include "nats/nats_sinks.h"
+#include "outbox/dead_letter_topic.h"
 #include "verify/nats_records.h"
 
 namespace walpost {
@@ -39,8 +40,11 @@ class NatsBroker final : public Broker {
       const override {
     std::vector<NatsSubjects> subjects;
     for (const TopicNames& names : CheckedTopics(config_, routes)) {
-      subjects.push_back({names.text, names.is_whole});
+      subjects.push_back({names.text, names.is_whole,
+                          names.are_dead_letters ? NatsSubjects::Use::kLetters
+                                                 : NatsSubjects::Use::kEvents});
     }
+    AddPossibleLetters(subjects);
     return CheckNats(config_.nats, subjects, std::chrono::seconds(5));
   }
 
@@ -62,6 +66,16 @@ class NatsBroker final : public Broker {
   }
 
  private:
+  // Where `walpost dead-letter` would send them.
+  void AddPossibleLetters(std::vector<NatsSubjects>& subjects) const {
+    if (config_.sends_letters() || config_.keeps_letters()) return;
+    const auto topic = ParseDeadLetterTopic(config_.outbox.dead_letter.topic,
+                                            config_.outbox.route.names);
+    if (!topic.ok()) return;
+    subjects.push_back({topic->prefix(), topic->references().empty(),
+                        NatsSubjects::Use::kPossibleLetters});
+  }
+
   const Config& config_;
 };
 
