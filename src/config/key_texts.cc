@@ -242,12 +242,10 @@ constexpr KeyText kTexts[] = {
     {"nats.password", "`''` (none)", Reload::kCredentials, "of `nats.user`"},
     {"nats.token", "`''` (none)", Reload::kCredentials, "of the server"},
     {"nats.credentials_file", "`''` (none)", Reload::kNo,
-     "a `.creds` file, with the JWT and the seed of a user; read again for "
-     "each connection"},
+     "a `.creds` file (JWT and seed), read again for each connection"},
     {"nats.tls.enabled", "", Reload::kNo,
-     "whether connections use TLS; those to `tls://` do. The certificate of "
-     "the "
-     "server and its name are verified"},
+     "whether connections use TLS; those to `tls://` do in any case. The "
+     "certificate of the server and its name are verified"},
     {"nats.tls.ca_file", "`''` (those of the system)", Reload::kNo,
      "certificate authorities that walpost trusts"},
     {"nats.tls.certificate_file", "`''` (none)", Reload::kNo,
@@ -268,9 +266,7 @@ constexpr KeyText kTexts[] = {
      "with one of them"},
     {"nats.create_stream.duplicate_window", "", Reload::kNo,
      "a message that is sent again within it is stored once"},
-    {"rabbitmq.nodes",
-     "required for `run`, `check` and `replay` with `sink: rabbitmq`",
-     Reload::kNo,
+    {"rabbitmq.nodes", "required with `sink: rabbitmq`", Reload::kNo,
      "host:port, …: tried in turn. Without a port it is 5672, with TLS 5671 "
      "([rabbitmq.md](rabbitmq.md))"},
     {"rabbitmq.vhost", "", Reload::kNo, "the virtual host"},
@@ -297,9 +293,8 @@ constexpr KeyText kTexts[] = {
     {"rabbitmq.content_type", "", Reload::kNo,
      "property `content-type`, unless the record has a header of that name"},
     {"rabbitmq.create.exchange_type", "`\"\"` (not declared)", Reload::kNo,
-     "`topic`, `direct`, `fanout`, …: declares `rabbitmq.exchange`, durable, "
-     "if "
-     "it is missing"},
+     "`topic`, `direct`, `fanout`, `headers`, or `x-…` of a plugin: declares "
+     "`rabbitmq.exchange`, durable, if it is missing"},
     {"rabbitmq.create.queue", "`\"\"` (none)", Reload::kNo,
      "declares this quorum queue if it is missing, and binds it to the "
      "exchange"},

@@ -44,7 +44,10 @@ void ReadNats(Section section, NatsOptions& nats) {
   section.ReadSecret("password", nats.password);
   section.ReadSecret("token", nats.token);
   section.Read("credentials_file", nats.credentials_file);
-  ReadTls(section.Child("tls"), HostCheck::kAlways, nats.tls);
+  const bool has_tls_scheme = nats.servers.find("tls://") != std::string::npos;
+  ReadTls(section.Child("tls"), HostCheck::kAlways,
+          has_tls_scheme ? AddressScheme::kTls : AddressScheme::kPlain,
+          nats.tls);
   section.Read("domain", nats.domain);
   section.Read("ack_timeout", nats.ack_timeout, milliseconds(100),
                milliseconds(60'000));

@@ -28,7 +28,8 @@ void ReadRabbitmq(Section section, RabbitmqOptions& rabbitmq) {
   section.Read("vhost", rabbitmq.vhost);
   section.Read("user", rabbitmq.user);
   section.ReadSecret("password", rabbitmq.password);
-  ReadTls(section.Child("tls"), HostCheck::kIsAChoice, rabbitmq.tls);
+  ReadTls(section.Child("tls"), HostCheck::kIsAChoice, AddressScheme::kNone,
+          rabbitmq.tls);
   section.Read("exchange", rabbitmq.exchange);
   section.Read("routing_key", rabbitmq.routing_key);
   section.Read("content_type", rabbitmq.content_type);

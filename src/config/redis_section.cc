@@ -29,7 +29,8 @@ void ReadRedis(Section section, RedisOptions& redis) {
   section.ReadSecret("password", redis.password);
   section.Read("sentinel_user", redis.sentinel_user);
   section.ReadSecret("sentinel_password", redis.sentinel_password);
-  ReadTls(section.Child("tls"), HostCheck::kIsAChoice, redis.tls);
+  ReadTls(section.Child("tls"), HostCheck::kIsAChoice, AddressScheme::kNone,
+          redis.tls);
   section.ReadCount("database", redis.database, 0, kMaxDatabase);
   section.ReadChoice("durability", redis.durability, kDurabilities);
   section.ReadCount("replicas", redis.replicas, 0, kMaxReplicas);

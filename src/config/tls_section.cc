@@ -2,7 +2,8 @@
 
 namespace walpost {
 
-void ReadTls(Section section, HostCheck host_check, TlsOptions& tls) {
+void ReadTls(Section section, HostCheck host_check, AddressScheme scheme,
+             TlsOptions& tls) {
   section.Read("enabled", tls.enabled);
   section.Read("ca_file", tls.ca_file);
   section.Read("certificate_file", tls.certificate_file);
@@ -16,8 +17,14 @@ void ReadTls(Section section, HostCheck host_check, TlsOptions& tls) {
                  "certificate_file and key_file go together");
   }
   const bool has_files = !tls.ca_file.empty() || !tls.certificate_file.empty();
-  if (has_files && !tls.enabled && !section.failed()) {
-    section.Fail("enabled", "is not true, and there are files for it");
+  const bool is_on = tls.enabled || scheme == AddressScheme::kTls;
+  if (has_files && !is_on && !section.failed()) {
+    section.Fail("enabled",
+                 scheme == AddressScheme::kPlain
+                     ? "is not true, and there are files for it: set it to "
+                       "true, or begin an address with tls://"
+                     : "is not true, and there are files for it: set it to "
+                       "true");
   }
 }
 

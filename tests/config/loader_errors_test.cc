@@ -117,6 +117,18 @@ TEST(LoaderErrorsTest, FilesOfTlsNeedTls) {
   }
 }
 
+// Connections to tls:// use TLS without nats.tls.enabled.
+TEST(LoaderErrorsTest, FilesOfTlsAreForServersOfNatsWithTheScheme) {
+  const auto to = [](const char* servers) {
+    return Parse(fmt::format(
+        "sink: nats\nnats: {{servers: [{}], tls: {{ca_file: a}}}}", servers));
+  };
+  EXPECT_TRUE(to("'tls://a:4222'").ok());
+  EXPECT_TRUE(to("'nats://b', 'tls://a:4222'").ok());
+  EXPECT_THAT(std::string(to("'nats://a:4222'").message()),
+              HasSubstr("set it to true, or begin an address with tls://"));
+}
+
 TEST(LoaderErrorsTest, RecordsAsDebeziumMakesThemTakeNoConstants) {
   ExpectRefusals({
       {"records: {profile: debezium, logical_name: s}\n"
