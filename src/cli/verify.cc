@@ -1,6 +1,7 @@
 // walpost verify: compares the outbox with the records of the brokers.
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -165,6 +166,17 @@ absl::StatusOr<VerifierOptions> MakeOptions(const Arguments& arguments,
   return options;
 }
 
+void PrintRemedy(const Report& report) {
+  if (report[FindingKind::kMissing].count == 0) return;
+  const bool has_slot = report.confirmed != Report::Confirmed::kNeverWill;
+  Print(stderr, "to publish what is missing: {}\n",
+        has_slot ? "walpost replay -c FILE --from-table --missing (with "
+                   "--dry-run it only counts); if walpost is stopped at a gap, "
+                   "walpost recover -c FILE"
+                 : "walpost recover -c FILE, which also makes a new slot (with "
+                   "--dry-run it only counts)");
+}
+
 int Verify(const Arguments& arguments) {
   absl::StatusOr<Config> config = LoadConfig(arguments);
   if (!config.ok()) return Fail(config.status(), kExitUsage);
@@ -201,6 +213,8 @@ int Verify(const Arguments& arguments) {
     }
   }
   PrintContent(arguments.json ? report->ToJson() : report->ToText());
+  std::fflush(stdout);
+  PrintRemedy(*report);
   return report->is_clean() ? kExitOk : kExitFindings;
 }
 

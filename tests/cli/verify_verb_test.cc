@@ -121,6 +121,17 @@ clean
       << "there is no such table";
 }
 
+TEST_F(VerifyVerbTest, WhatIsMissingHasACommand) {
+  SetRows({{"a"}, {"b"}});
+  Write("a");
+  const Outcome ended = Run("verify");
+  EXPECT_EQ(ended.exit_code, kExitFindings) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("--from-table --missing"));
+  Write("b");
+  SetRows({{"a"}, {"b"}});
+  EXPECT_THAT(Run("verify").err, Not(HasSubstr("--missing")));
+}
+
 TEST_F(VerifyVerbTest, P11EachKindIsFoundAndToldApart) {
   server_.Answer(kParkedTable, {{"true"}});
   server_.Answer(kParked, {{"dead", "k", Parked("parked")},

@@ -132,10 +132,12 @@ Finding Describe(const ExistingRows& rows, const Sight& sight,
     finding.text = fmt::format("has no rows that are older than slot {}", slot);
     return finding;
   }
+  const bool is_one = *rows.count == 1;
+  const std::string_view they = is_one ? "it" : "they";
   switch (sight.history) {
     case SlotHistory::kNone:
-      finding.text = fmt::format("has {}, and slot {} is not made yet: they",
-                                 rows.ToString(), slot);
+      finding.text = fmt::format("has {}, and slot {} is not made yet: {}",
+                                 rows.ToString(), slot, they);
       break;
     case SlotHistory::kUnknown:
       finding.text = fmt::format(
@@ -145,8 +147,9 @@ Finding Describe(const ExistingRows& rows, const Sight& sight,
     case SlotHistory::kUnused:
     case SlotHistory::kUsed:
     case SlotHistory::kMissing:
-      finding.text = fmt::format("has {} that are older than slot {}: they",
-                                 rows.ToString(), slot);
+      finding.text =
+          fmt::format("has {} that {} older than slot {}: {}", rows.ToString(),
+                      is_one ? "is" : "are", slot, they);
       break;
   }
   if (config.postgres.initial_snapshot) {

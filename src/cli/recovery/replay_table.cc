@@ -212,7 +212,7 @@ absl::StatusOr<std::unique_ptr<MissingRows>> FindMissing(
     ExitCode& end) {
   if (!arguments.missing) return nullptr;
   const absl::Status readable = RequireReadableSink(
-      config, "replay --missing",
+      config, "replay --from-table --missing",
       "walpost replay -c FILE --from-table --since TIME sends all rows of that "
       "time again");
   if (!readable.ok()) {
