@@ -5,13 +5,10 @@ import json
 import subprocess
 
 import pytest
-import yaml
 
-from harness import Authority, Outbox, Walpost, wait_until
+from harness import Authority, Outbox, wait_until
 from harness.nats import (Nats, judge_nats, nats_cli, sections, wait_records)
-from harness.pages import blocks
 from harness.polled import PolledOutbox, assert_delivered
-from harness.ports import free_port
 
 
 @pytest.fixture(scope="module")
@@ -285,7 +282,7 @@ def test_tls_is_verified(walpost, database, outbox, topics, directory, name,
         server.make_stream("S", [topics + ">"])
         ca = (authority if trusts else other).certificate
         relay = walpost(database, server, topics, **sections(
-            f"tls://localhost:{server.port}", tls={"enabled": True, "ca_file": str(ca)}))
+            f"tls://localhost:{server.port}", tls={"ca_file": str(ca)}))
         checked = relay.verb("check").stdout
         if said:
             assert "TLS with the NATS servers fails" in checked, checked
@@ -296,36 +293,4 @@ def test_tls_is_verified(walpost, database, outbox, topics, directory, name,
         assert len(wait_records(server, topics, 1)) == 1
         assert relay.stop() == 0
     finally:
-        server.close()
-
-
-def test_the_example_of_the_page(postgres, walposts, directory):
-    """docs/nats.md: the configuration and the table as they stand there."""
-    config, table = [block.text for block in blocks()
-                     if block.page == "docs/nats.md"]
-    database = postgres.create_database()
-    database.execute(table)
-    config = yaml.safe_load(config)
-    server = Nats(directory / "nats").start()
-    try:
-        config["postgres"] = {"conninfo": database.conninfo(), "create": True,
-                              "slot": database.name}
-        config["nats"]["servers"] = server.url
-        config["http"] = {"listen": f"127.0.0.1:{free_port()}"}
-        relay = Walpost(directory / "walpost", config)
-        walposts.append(relay)
-        relay.run()
-        database.execute(
-            "insert into outbox_events values (gen_random_uuid(), 'order', "
-            "'o-1', 'created', '{\"n\": 1}', '{\"traceId\": \"t-1\"}')")
-        record, = wait_records(server, "events.", 1)
-        assert record.topic == "events.order.created"
-        assert record.key == b"o-1" and record.value == b'{"n": 1}'
-        assert record.header("traceId") == b"t-1"
-        assert relay.verb("check").returncode == 0
-        assert relay.stop() == 0
-    finally:
-        for instance in walposts:
-            instance.close()
-        database.drop()
         server.close()

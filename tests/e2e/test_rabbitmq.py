@@ -6,10 +6,8 @@ import re
 import time
 
 import pytest
-import yaml
 
 from harness import Authority, Load, wait_until
-from harness.pages import blocks
 from harness.rabbitmq import Rabbitmq, declare_all, judge, sink_to
 
 
@@ -401,33 +399,3 @@ def test_p9_another_cluster_gets_nothing(relay_to, database, rabbitmq, outbox,
         assert rabbitmq.count(queue) == 1
     finally:
         rabbitmq.control("set_cluster_name", rabbitmq.name)
-
-
-# ---- The page.
-
-
-def test_the_example_of_the_page(walpost, database, rabbitmq, topics):
-    """docs/rabbitmq.md: its table and its configuration as they are, but for
-    addresses and names."""
-    table, config = (block.text for block in blocks()
-                     if block.page == "docs/rabbitmq.md")
-    database.execute(table)
-    relay = walpost(database, rabbitmq, topics)
-    here = relay.config
-    config = yaml.safe_load(config)
-    assert config["rabbitmq"]["exchange"] == "shop.events"
-    config["postgres"].update(here["postgres"])
-    config["rabbitmq"]["nodes"] = rabbitmq.address
-    config["http"] = here["http"]
-    relay.configure(config)
-    relay.run()
-    for event in ("OrderPlaced", "OrderPaid"):
-        database.execute(
-            "insert into outbox_messages (aggregate_id, event_type, payload) "
-            "values ('o-1', %s, '{}')", (event,))
-    database.wait_confirmed(database.name)
-    messages = rabbitmq.read("shop.orders")
-    assert [message.routing_key for message in messages] == [
-        "order.OrderPlaced", "order.OrderPaid"]
-    assert {message.key for message in messages} == {b"o-1"}
-    assert relay.stop() == 0

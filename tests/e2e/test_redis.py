@@ -16,10 +16,10 @@ from harness.redis import RedisServer, judge_redis_once, redis_section
 from harness.redis_client import RedisReader
 from harness.sections import laid_over, outbox_table
 
-_FIRST = ("postgres: {conninfo: host=127.0.0.1 dbname=shop user=walpost}\n"
-          "sink: redis")
-_DRAINED = ("postgres: {conninfo: host=127.0.0.1 dbname=shop user=walpost}\n"
-            "source: polling")
+_FIRST = ("postgres:\n  conninfo: host=127.0.0.1 dbname=shop user=walpost "
+          "password=${env:WALPOST_PASSWORD}\nsink: redis")
+_DRAINED = ("postgres:\n  conninfo: host=127.0.0.1 dbname=shop user=walpost "
+            "password=${env:WALPOST_PASSWORD}\nsource: polling")
 
 _BAD = '["no object"]'  # for the headers
 
