@@ -231,8 +231,13 @@ Found OfNoBroker(const RelaySigns& signs) {
                       "overloaded, or is the network cut?",
                   what);
   }
+  // Some answer, and records wait for another one.
   const std::string what =
-      fmt::format("no {} is reachable at {}", signs.sink.server, signs.brokers);
+      signs.brokers_are_connected
+          ? fmt::format("one of the {} at {} is not reachable",
+                        signs.sink.servers, signs.brokers)
+          : fmt::format("no {} is reachable at {}", signs.sink.server,
+                        signs.brokers);
   return Outage(
       Part::kSink,
       fmt::format("{}: {}", what,

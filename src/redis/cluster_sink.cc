@@ -4,14 +4,24 @@
 #include <set>
 #include <utility>
 
+#include "fmt/format.h"
 #include "redis/cluster_slots.h"
 #include "redis/redis_sink.h"
 
 namespace walpost {
 namespace {
 
-// Its writer shows whether the cluster is there, before there is any record.
-constexpr uint16_t kFirstSlot = 0;
+// Adds what one of the writers knows.
+void AddHealth(SinkHealth one, SinkHealth& all) {
+  all.heard_at = std::max(all.heard_at, one.heard_at);
+  if (all.trouble.empty()) all.trouble = std::move(one.trouble);
+  all.rejects_credentials |= one.rejects_credentials;
+  if (all.missing_topic.empty()) {
+    all.missing_topic = std::move(one.missing_topic);
+  }
+  all.is_comparing |= one.is_comparing;
+  if (all.cluster_id.empty()) all.cluster_id = std::move(one.cluster_id);
+}
 
 }  // namespace
 
@@ -25,12 +35,12 @@ ClusterSink::ClusterSink(boost::asio::any_io_executor executor,
       reports_(reports),
       on_drained_(std::move(on_drained)),
       tops_(tops == nullptr ? own_tops_ : *tops) {
-  WriterOf(kFirstSlot);
+  lookout_ = StartWriter(std::nullopt);
   ExpectTopics();
 }
 
 ClusterSink::~ClusterSink() {
-  for (const auto& [slot, writer] : writers_) writer->Abandon();
+  for (RedisWriter* const writer : AllWriters()) writer->Abandon();
 }
 
 absl::Status ClusterSink::Produce(const Record& record, Sequence sequence) {
@@ -45,18 +55,28 @@ RedisWriter* ClusterSink::WriterOf(uint16_t slot) {
   const auto found = writers_.find(slot);
   if (found != writers_.end()) return found->second.get();
   if (writers_.size() >= kMaxWriters && !CloseOne()) return nullptr;
+  return writers_.emplace(slot, StartWriter(slot)).first->second.get();
+}
+
+std::shared_ptr<RedisWriter> ClusterSink::StartWriter(
+    std::optional<uint16_t> slot) {
   auto writer = std::make_shared<RedisWriter>(
       executor_, options_, static_cast<RecordReports&>(*this), on_drained_,
-      &tops_, RedisWriter::Part{slot, acknowledged_});
+      &tops_, RedisWriter::Part{slot, acknowledged_, causes_});
   writer->ExpectCluster(expected_cluster_);
   writer->Start();
-  return writers_.emplace(slot, std::move(writer)).first->second.get();
+  return writer;
+}
+
+std::vector<RedisWriter*> ClusterSink::AllWriters() const {
+  std::vector<RedisWriter*> all = {lookout_.get()};
+  for (const auto& [slot, writer] : writers_) all.push_back(writer.get());
+  return all;
 }
 
 bool ClusterSink::CloseOne() {
-  const auto idle = std::ranges::find_if(writers_, [](const auto& entry) {
-    return entry.first != kFirstSlot && entry.second->is_idle();
-  });
+  const auto idle = std::ranges::find_if(
+      writers_, [](const auto& entry) { return entry.second->is_idle(); });
   if (idle == writers_.end()) return false;
   idle->second->Abandon();
   writers_.erase(idle);
@@ -64,8 +84,9 @@ bool ClusterSink::CloseOne() {
 }
 
 void ClusterSink::Close(MonotonicTime deadline, std::function<void()> closed) {
-  auto open = std::make_shared<size_t>(writers_.size());
-  for (const auto& [slot, writer] : writers_) {
+  const std::vector<RedisWriter*> writers = AllWriters();
+  auto open = std::make_shared<size_t>(writers.size());
+  for (RedisWriter* const writer : writers) {
     writer->Close(deadline, [open, closed] {
       if (--*open == 0) closed();
     });
@@ -73,27 +94,43 @@ void ClusterSink::Close(MonotonicTime deadline, std::function<void()> closed) {
 }
 
 SinkHealth ClusterSink::Health() {
-  SinkHealth all;
+  SinkHealth reached;
+  SinkHealth unreached;
   std::set<std::string_view> servers;
-  for (const auto& [slot, writer] : writers_) {
+  for (RedisWriter* const writer : AllWriters()) {
     SinkHealth one = writer->Health();
-    if (one.brokers_up > 0) servers.insert(writer->server());
-    all.heard_at = std::max(all.heard_at, one.heard_at);
-    if (all.trouble.empty()) all.trouble = std::move(one.trouble);
-    all.rejects_credentials |= one.rejects_credentials;
-    if (all.missing_topic.empty()) {
-      all.missing_topic = std::move(one.missing_topic);
-    }
-    all.is_comparing |= one.is_comparing;
-    if (all.cluster_id.empty()) all.cluster_id = std::move(one.cluster_id);
+    const bool is_up = one.brokers_up > 0;
+    // It compares before its first record, whenever it is reached.
+    if (!is_up && !one.trouble.empty()) one.is_comparing = false;
+    if (is_up) servers.insert(writer->server());
+    AddHealth(std::move(one), is_up ? reached : unreached);
   }
+  SinkHealth all = std::move(servers.empty() ? unreached : reached);
+  all.is_comparing = reached.is_comparing || unreached.is_comparing;
   all.brokers_up = servers.size();
+  AddWaiting(all);
   return all;
+}
+
+void ClusterSink::AddWaiting(SinkHealth& all) const {
+  bool is_first = true;
+  for (const auto& [slot, writer] : writers_) {
+    const std::string& stream = writer->awaiting_stream();
+    if (stream.empty()) continue;
+    const SinkHealth one = writer->Health();
+    all.heard_at = std::min(all.heard_at, one.heard_at);
+    all.rejects_credentials |= one.rejects_credentials;
+    if (!std::exchange(is_first, false)) continue;
+    all.trouble = fmt::format(
+        "stream {} waits for hash slot {}: {}", stream, slot,
+        one.trouble.empty() ? writer->server() + " has not answered yet"
+                            : one.trouble);
+  }
 }
 
 void ClusterSink::ExpectCluster(std::string cluster) {
   expected_cluster_ = std::move(cluster);
-  for (const auto& [slot, writer] : writers_) {
+  for (RedisWriter* const writer : AllWriters()) {
     writer->ExpectCluster(expected_cluster_);
   }
 }

@@ -6,6 +6,12 @@
 // Streams with the same hash tag share a writer, and so a connection. Of more
 // than kMaxWriters slots, those without records are closed.
 //
+// One more writer has no streams: it keeps a connection to any master that
+// answers, which shows that the cluster is there before there is a record.
+//
+// Health is that of the cluster while no record waits for a server; then it is
+// that of the server which the record waits for.
+//
 // If a writer fails, the sink has failed: nothing else is decided here.
 #pragma once
 
@@ -14,7 +20,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/sha256.h"
 #include "delivery/record_sink.h"
@@ -25,7 +33,7 @@ namespace walpost {
 
 class ClusterSink final : public Sink, private RecordReports {
  public:
-  static constexpr size_t kMaxWriters = 256;
+  static constexpr size_t kMaxWriters = 255;
 
   // `credentials`: their digest. `tops`, if any, outlives the sink.
   ClusterSink(boost::asio::any_io_executor executor, RedisOptions options,
@@ -57,6 +65,11 @@ class ClusterSink final : public Sink, private RecordReports {
   void OnCapacity() override { reports_.OnCapacity(); }
   void OnSinkFailed(const absl::Status& error) override;
 
+  std::shared_ptr<RedisWriter> StartWriter(std::optional<uint16_t> slot);
+  // With `lookout_`.
+  std::vector<RedisWriter*> AllWriters() const;
+  // What is known of the servers that records wait for.
+  void AddWaiting(SinkHealth& all) const;
   // nullptr: there are too many, and all of them have records.
   RedisWriter* WriterOf(uint16_t slot);
   // Closes one that is idle; false: none is.
@@ -70,9 +83,11 @@ class ClusterSink final : public Sink, private RecordReports {
   StreamTops own_tops_;
   StreamTops& tops_;
   std::map<uint16_t, std::shared_ptr<RedisWriter>> writers_;
+  std::shared_ptr<RedisWriter> lookout_;  // has no streams
   // By stream, in the order in which they came up, whoever writes them.
   std::shared_ptr<NamedCounter> acknowledged_ =
       std::make_shared<NamedCounter>();
+  std::shared_ptr<CauseLog> causes_ = std::make_shared<CauseLog>();
   std::string expected_cluster_;
   bool has_failed_ = false;
 };

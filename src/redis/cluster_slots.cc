@@ -76,14 +76,6 @@ std::vector<ClusterSlots::Range> ClusterSlots::Masters() const {
   return masters;
 }
 
-size_t ClusterSlots::IndexOf(uint16_t slot) const {
-  const std::optional<ServerPlace> wanted = MasterOf(slot);
-  const std::vector<Range> masters = Masters();
-  const auto found = std::ranges::find_if(
-      masters, [&](const Range& one) { return one.master == wanted; });
-  return static_cast<size_t>(found - masters.begin());
-}
-
 size_t ClusterSlots::served() const {
   size_t count = 0;
   for (const Range& range : ranges_) {

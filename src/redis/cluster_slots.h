@@ -36,9 +36,6 @@ class ClusterSlots {
   std::optional<ServerPlace> MasterOf(uint16_t slot) const;
   // Each master once, with one of its slots.
   std::vector<Range> Masters() const;
-  // The place of the slot's master among Masters(). Requires that one serves
-  // it.
-  size_t IndexOf(uint16_t slot) const;
   // Slots that a master serves.
   size_t served() const;
 

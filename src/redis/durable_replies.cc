@@ -40,7 +40,9 @@ DurableReplies JudgeWaits(const std::vector<Reply>& waits,
     if (reply.is_error()) {
       const std::string attempted =
           fmt::format("{}: waiting until entries are durable", name);
-      return {false, "", ClassifyRedisError(reply.text(), attempted).status};
+      return {
+          false, "",
+          ClassifyRedisError(reply.text(), attempted, GrantOf(options)).status};
     }
     if (reply.is_array() && reply.integer(0) < 1) {
       return {false,

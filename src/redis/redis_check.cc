@@ -89,14 +89,17 @@ class RedisCheck {
 
   void AddUnreached(const absl::Status& opened, const RedisSession& session) {
     const bool is_rejected = session.rejects_credentials();
-    const std::string cause(opened.message());
+    // "Redis at 127.0.0.1:6379" is said once.
+    const std::string& subject = session.name();
+    std::string cause(opened.message());
+    if (cause.starts_with(subject + ": ")) cause.erase(0, subject.size() + 2);
     if (is_rejected) {
-      Add(Severity::kError, FindingId(kFindingCredentialsRejected), "Redis",
+      Add(Severity::kError, FindingId(kFindingCredentialsRejected), subject,
           cause, "correct redis.user, redis.password or redis.tls.*");
     } else if (absl::IsFailedPrecondition(opened)) {
-      Add(Severity::kError, FindingId("redis_refuses"), "Redis", cause);
+      Add(Severity::kError, FindingId("redis_refuses"), subject, cause);
     } else {
-      Add(Severity::kError, FindingId("redis_unavailable"), "Redis", cause,
+      Add(Severity::kError, FindingId("redis_unavailable"), subject, cause,
           fmt::format("correct {}, or start Redis",
                       !options_.address.empty() ? "redis.address"
                       : options_.cluster.empty()

@@ -20,12 +20,16 @@ asio::awaitable<absl::Status> RedisConnection::Open(const ServerPlace& place,
   replies_.emplace();
   place_ = place.ToString();
   timed_out_ = false;
+  is_tls_ = options.tls.enabled;
+  has_spoken_ = false;
+  is_open_ = false;
   CloseAt(deadline);
   const absl::Status status =
       co_await transport_->Open(place, options.tls, deadline);
   timer_.cancel();
   heard_at_ = Clock::now();
   if (!status.ok()) co_return Lost(status);
+  is_open_ = true;
   co_return status;
 }
 
@@ -54,6 +58,7 @@ asio::awaitable<absl::Status> RedisConnection::Receive() {
   const absl::StatusOr<size_t> size = co_await transport_->Read(received_);
   if (!size.ok()) co_return Lost(size.status());
   heard_at_ = Clock::now();
+  has_spoken_ = true;
   co_return replies_->Feed(std::string_view(received_.data(), *size));
 }
 
@@ -76,9 +81,21 @@ void RedisConnection::Close() {
 absl::Status RedisConnection::Lost(const absl::Status& error) const {
   if (is_closed_) return absl::AbortedError("closed");
   return absl::Status(error.code(),
-                      fmt::format("Redis at {}: {}", place_,
+                      fmt::format("Redis at {}: {}{}", place_,
                                   timed_out_ ? "no answer in time"
-                                             : std::string(error.message())));
+                                             : std::string(error.message()),
+                                  TlsHint()));
+}
+
+std::string_view RedisConnection::TlsHint() const {
+  if (has_spoken_) return "";
+  if (is_tls_ && !is_open_ && timed_out_) {
+    return "; is it a port for TLS? If not, set redis.tls.enabled: false";
+  }
+  if (!is_tls_ && is_open_ && !timed_out_) {
+    return "; is it a port for TLS? If so, set redis.tls.enabled: true";
+  }
+  return "";
 }
 
 }  // namespace walpost

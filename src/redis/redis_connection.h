@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -54,6 +55,9 @@ class RedisConnection {
   // In the words of Redis: who failed, and whether it was us.
   absl::Status Lost(const absl::Status& error) const;
 
+  // A server that speaks TLS, or does not, is silent to others.
+  std::string_view TlsHint() const;
+
   boost::asio::any_io_executor executor_;
   std::optional<Transport> transport_;
   boost::asio::steady_timer timer_;
@@ -61,6 +65,9 @@ class RedisConnection {
   std::array<char, 16384> received_;
   MonotonicTime heard_at_{};
   bool timed_out_ = false;
+  bool is_tls_ = false;
+  bool is_open_ = false;     // was
+  bool has_spoken_ = false;  // the server, since Open
   bool is_closed_ = false;
   std::string place_;
   // Shared only to be watched: expires with this object.

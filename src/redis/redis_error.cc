@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <utility>
 
 #include "base/reason_code.h"
 #include "fmt/format.h"
@@ -55,34 +56,70 @@ constexpr std::array kRules = {
     Rule{"ERR AUTH ", Remedy::kRefused, kOperator,
          "Redis has no password for this user: remove redis.password", true},
     Rule{"NOPERM ", Remedy::kRefused, kOperator,
-         "ACL SETUSER NAME ~STREAMS +@connection +eval +evalsha +xadd +xrange "
-         "+xtrim +xsetid +xinfo|stream +info +config|get +wait +select +type "
-         "+cluster|info +cluster|slots"},
+         "ACL SETUSER NAME ~STREAM +@connection +eval +evalsha +xadd +xrange "
+         "+xtrim +xsetid +xinfo|stream +info +config|get +wait +select "
+         "+type"},
     Rule{"ERR The user executing the script can't", Remedy::kRefused, kOperator,
-         "ACL SETUSER NAME ~STREAMS +xadd +xrange +xtrim +xsetid +xinfo"},
+         "ACL SETUSER NAME ~STREAM +xadd +xrange +xtrim +xsetid +xinfo"},
     Rule{"ERR ACL failure in script", Remedy::kRefused, kOperator,
-         "ACL SETUSER NAME ~STREAMS +xadd +xrange +xtrim +xinfo"},
+         "ACL SETUSER NAME ~STREAM +xadd +xrange +xtrim +xinfo"},
     Rule{"WRONGTYPE ", Remedy::kRefused, kOperator,
          "the key is not a stream: rename it (RENAME KEY NEW), or write to "
          "another one (route.topic)"},
+    Rule{"ERR unknown command 'SENTINEL'", Remedy::kRefused, kOperator,
+         "it is a Redis server, not a Sentinel: name it in redis.address, in "
+         "place of redis.sentinels and redis.master"},
     Rule{"MOVED ", Remedy::kReconnect, kUnavailable, ""},
     Rule{"ERR This instance has cluster support disabled", Remedy::kRefused,
          kOperator, "redis.address in place of redis.cluster"},
 };
 
+constexpr std::string_view kRights = "ACL SETUSER NAME";
+constexpr std::string_view kStream = " ~STREAM";
 constexpr std::string_view kTooLarge = "Elements are too large";
+
+// The hint with the names of `grant`.
+std::string HintOf(const Rule& rule, const RedisGrant& grant) {
+  using Server = RedisGrant::Server;
+  if (!rule.hint.starts_with(kRights)) return std::string(rule.hint);
+  std::string hint = fmt::format("ACL SETUSER {}", grant.user);
+  if (grant.server == Server::kSentinel) {
+    return hint + " +@connection +sentinel|get-master-addr-by-name";
+  }
+  std::string_view rights = rule.hint.substr(kRights.size());
+  if (rights.starts_with(kStream)) rights.remove_prefix(kStream.size());
+  if (!grant.stream.empty()) hint += " ~" + grant.stream;
+  hint += rights;
+  const bool is_of_server = rule.start == "NOPERM ";
+  if (is_of_server && grant.server == Server::kClusterNode) {
+    hint += " +cluster|info +cluster|slots";
+  }
+  return hint;
+}
 
 }  // namespace
 
+std::string RedisUserOf(const RedisOptions& options) {
+  std::string user = options.user.Read().value_or("");
+  return user.empty() ? RedisGrant().user : user;
+}
+
+RedisGrant GrantOf(const RedisOptions& options, std::string stream) {
+  using Server = RedisGrant::Server;
+  return {RedisUserOf(options), std::move(stream),
+          options.cluster.empty() ? Server::kAlone : Server::kClusterNode};
+}
+
 RedisError ClassifyRedisError(std::string_view error,
-                              std::string_view attempted) {
+                              std::string_view attempted,
+                              const RedisGrant& grant) {
   const auto text = [&](std::string_view hint) {
     return fmt::format("{}: {}{}{}", attempted, error, hint.empty() ? "" : "; ",
                        hint);
   };
   for (const Rule& rule : kRules) {
     if (!error.starts_with(rule.start)) continue;
-    return {rule.remedy, absl::Status(rule.code, text(rule.hint)),
+    return {rule.remedy, absl::Status(rule.code, text(HintOf(rule, grant))),
             rule.is_of_credentials};
   }
   if (error.find(kTooLarge) != std::string_view::npos) {

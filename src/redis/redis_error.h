@@ -11,9 +11,11 @@
 // Pure. An error that is not in the table means stop.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "redis/options.h"
 
 namespace walpost {
 
@@ -25,8 +27,21 @@ struct RedisError {
   bool is_of_credentials = false;
 };
 
+// Whose rights a hint is about.
+struct RedisGrant {
+  std::string user = "default";
+  std::string stream = {};  // empty: none
+  enum class Server { kAlone, kClusterNode, kSentinel };
+  Server server = Server::kAlone;
+};
+
+// The user of the configuration, by name.
+std::string RedisUserOf(const RedisOptions& options);
+RedisGrant GrantOf(const RedisOptions& options, std::string stream = {});
+
 // `attempted`: "adding to stream orders". `error`: the reply.
 RedisError ClassifyRedisError(std::string_view error,
-                              std::string_view attempted);
+                              std::string_view attempted,
+                              const RedisGrant& grant = {});
 
 }  // namespace walpost

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "fmt/format.h"
+#include "redis/redis_error.h"
 
 namespace walpost {
 namespace {
@@ -47,7 +48,8 @@ void JudgeDurability(const RedisFacts& facts, const RedisOptions& options,
     add(Severity::kError, FindingId(kNotDurable),
         "does not say whether it syncs its append-only file before it answers "
         "(CONFIG GET is not permitted), and redis.durability is fsync",
-        "ACL SETUSER NAME +config|get; or redis.durability: memory");
+        fmt::format("ACL SETUSER {} +config|get; or redis.durability: memory",
+                    RedisUserOf(options)));
   } else {
     add(Severity::kError, FindingId(kNotDurable),
         fmt::format("answers before its append-only file is synced "
@@ -80,6 +82,8 @@ RedisFacts RedisFacts::Of(std::string_view info) {
       if (dot != std::string_view::npos) {
         ReadNumber(value.substr(dot + 1), facts.minor);
       }
+    } else if (name == "redis_mode") {
+      facts.is_sentinel = value == "sentinel";
     } else if (name == "role") {
       facts.is_master = value == "master";
     } else if (name == "cluster_enabled") {
@@ -128,6 +132,13 @@ Findings JudgeServer(const RedisFacts& facts, const RedisOptions& options,
                     "compatible server",
                     facts.version),
         "upgrade the server");
+    return findings;
+  }
+  if (facts.is_sentinel) {
+    add(Severity::kError, FindingId("redis_is_sentinel"),
+        "is a Sentinel, which keeps no streams",
+        "redis.sentinels: [its address, and those of others] and redis.master, "
+        "in place of redis.address");
     return findings;
   }
   if (facts.is_cluster && options.cluster.empty()) {

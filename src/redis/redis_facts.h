@@ -27,6 +27,7 @@ struct RedisFacts {
   int minor = 0;
   bool is_master = false;
   bool is_cluster = false;
+  bool is_sentinel = false;
   bool is_loading = false;
   uint32_t replicas = 0;  // connected
   bool has_append_only_file = false;

@@ -13,8 +13,23 @@ namespace walpost {
 namespace asio = boost::asio;
 using Replies = std::vector<Reply>;
 
+namespace {
+
+constexpr std::string_view kSentinelAt = "Sentinel at ";
+
+// A server that hangs leaves time for the next ones.
+MonotonicTime ShareOf(MonotonicTime deadline) {
+  const MonotonicTime now = std::chrono::steady_clock::now();
+  return now + (deadline - now) / 3;
+}
+
+}  // namespace
+
 asio::awaitable<absl::Status> RedisSession::Open(MonotonicTime deadline) {
   rejects_credentials_ = false;
+  if (!options_.cluster.empty() && !slot_) {
+    co_return co_await OpenAnyMaster(deadline);
+  }
   absl::StatusOr<ServerPlace> place;
   if (!options_.address.empty()) {
     place = ParseRedisPlace(options_.address);
@@ -22,8 +37,27 @@ asio::awaitable<absl::Status> RedisSession::Open(MonotonicTime deadline) {
     place = co_await FindMaster(deadline);
   }
   if (!place.ok()) co_return place.status();
-  name_ = fmt::format("Redis at {}", place->ToString());
-  absl::Status status = co_await connection_.Open(*place, options_, deadline);
+  co_return co_await OpenAt(*place, deadline);
+}
+
+asio::awaitable<absl::Status> RedisSession::OpenAnyMaster(
+    MonotonicTime deadline) {
+  WALPOST_CO_ASSIGN_OR_RETURN(const ClusterSlots slots,
+                              co_await FindSlots(deadline));
+  absl::Status trouble = absl::UnavailableError(
+      fmt::format("{}: no node serves a hash slot", name_));
+  for (const ClusterSlots::Range& node : slots.Masters()) {
+    rejects_credentials_ = false;
+    trouble = co_await OpenAt(node.master, ShareOf(deadline));
+    if (trouble.ok()) break;
+  }
+  co_return trouble;
+}
+
+asio::awaitable<absl::Status> RedisSession::OpenAt(const ServerPlace& place,
+                                                   MonotonicTime deadline) {
+  name_ = fmt::format("Redis at {}", place.ToString());
+  absl::Status status = co_await connection_.Open(place, options_, deadline);
   // Files of TLS, here or there.
   rejects_credentials_ |= absl::IsFailedPrecondition(status);
   if (!status.ok()) co_return status;
@@ -37,11 +71,12 @@ asio::awaitable<absl::StatusOr<ServerPlace>> RedisSession::FindMaster(
   if (!options_.cluster.empty()) {
     WALPOST_CO_ASSIGN_OR_RETURN(const ClusterSlots slots,
                                 co_await FindSlots(deadline));
-    const std::optional<ServerPlace> master = slots.MasterOf(slot_);
+    const std::optional<ServerPlace> master = slots.MasterOf(*slot_);
     if (master) co_return *master;
-    co_return absl::UnavailableError(
-        fmt::format("{}: no node serves hash slot {}: redis-cli --cluster fix",
-                    name_, slot_));
+    co_return absl::UnavailableError(fmt::format(
+        "{0}: no node serves {1} hash slots: redis-cli --cluster fix {2}",
+        name_, ClusterSlots::kCount - slots.served(),
+        options_.cluster.front()));
   }
   co_return co_await AskInTurn(options_.sentinels, ParseSentinelPlace,
                                &RedisSession::AskSentinel, deadline);
@@ -61,10 +96,8 @@ asio::awaitable<absl::StatusOr<Answer>> RedisSession::AskInTurn(
   for (const std::string& address : addresses) {
     WALPOST_CO_ASSIGN_OR_RETURN(const ServerPlace place, parse(address));
     rejects_credentials_ = false;
-    // One that hangs leaves time for the next ones.
-    const MonotonicTime now = std::chrono::steady_clock::now();
-    const MonotonicTime until = now + (deadline - now) / 3;
-    absl::StatusOr<Answer> answer = co_await (this->*ask)(place, until);
+    absl::StatusOr<Answer> answer =
+        co_await (this->*ask)(place, ShareOf(deadline));
     if (answer.ok()) co_return answer;
     trouble = answer.status();
   }
@@ -89,17 +122,22 @@ asio::awaitable<absl::StatusOr<ClusterSlots>> RedisSession::AskNode(
     co_return Refused(reply.text(),
                       fmt::format("{}: CLUSTER INFO, SLOTS", name_));
   }
+  ClusterSlots slots = ClusterSlots::Of(replies[1], place);
   if (replies[0].text().find("cluster_state:ok") == std::string_view::npos) {
+    const auto master = slot_ ? slots.MasterOf(*slot_) : std::nullopt;
     co_return absl::UnavailableError(fmt::format(
-        "{}: the cluster is down, or this node is cut off (CLUSTER INFO)",
-        name_));
+        "{}: the cluster is down, or this node is cut off (CLUSTER INFO){}",
+        name_,
+        master ? fmt::format("; the events are for the master {}: is it up?",
+                             master->ToString())
+               : ""));
   }
-  co_return ClusterSlots::Of(replies[1], place);
+  co_return slots;
 }
 
 asio::awaitable<absl::StatusOr<ServerPlace>> RedisSession::AskSentinel(
     const ServerPlace& place, MonotonicTime deadline) {
-  name_ = fmt::format("Sentinel at {}", place.ToString());
+  name_ = fmt::format("{}{}", kSentinelAt, place.ToString());
   WALPOST_CO_RETURN_IF_ERROR(co_await guide_.Open(place, options_, deadline));
   WALPOST_CO_RETURN_IF_ERROR(co_await Authenticate(
       guide_, options_.sentinel_user, options_.sentinel_password, deadline));
@@ -154,6 +192,7 @@ asio::awaitable<absl::Status> RedisSession::Greet(MonotonicTime deadline) {
                       fmt::format("{}: {}", name_, i == 0 ? "SELECT" : "INFO"));
   }
   facts_ = RedisFacts::Of(replies[1].text());
+  if (facts_.is_sentinel) co_return absl::OkStatus();  // JudgeServer
   if (facts_.is_loading) {
     co_return absl::UnavailableError(
         fmt::format("{}: it loads its data", name_));
@@ -181,7 +220,13 @@ asio::awaitable<absl::Status> RedisSession::ReadConfig(MonotonicTime deadline) {
 
 absl::Status RedisSession::Refused(std::string_view error,
                                    std::string_view attempted) {
-  const RedisError refused = ClassifyRedisError(error, attempted);
+  RedisGrant grant = GrantOf(options_);
+  if (name_.starts_with(kSentinelAt)) {
+    const std::string user = options_.sentinel_user.Read().value_or("");
+    grant = {user.empty() ? RedisGrant().user : user, "",
+             RedisGrant::Server::kSentinel};
+  }
+  const RedisError refused = ClassifyRedisError(error, attempted, grant);
   rejects_credentials_ |= refused.is_of_credentials;
   return refused.status;
 }

@@ -9,6 +9,8 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,9 +25,10 @@ namespace walpost {
 
 class RedisSession {
  public:
-  // `slot`: the hash slot to write to, in a cluster.
+  // `slot`: the hash slot to write to, in a cluster; nullopt: any master will
+  // do.
   RedisSession(boost::asio::any_io_executor executor, RedisOptions options,
-               uint16_t slot = 0)
+               std::optional<uint16_t> slot = {})
       : options_(std::move(options)),
         slot_(slot),
         connection_(executor),
@@ -35,6 +38,9 @@ class RedisSession {
   // cannot be read. kFailedPrecondition: an operator must act: a right, a
   // password, a certificate.
   boost::asio::awaitable<absl::Status> Open(MonotonicTime deadline);
+  // The same, to this server.
+  boost::asio::awaitable<absl::Status> OpenAt(const ServerPlace& place,
+                                              MonotonicTime deadline);
   // Where the slots of the cluster are. Errors as those of Open.
   boost::asio::awaitable<absl::StatusOr<ClusterSlots>> FindSlots(
       MonotonicTime deadline);
@@ -56,6 +62,8 @@ class RedisSession {
  private:
   boost::asio::awaitable<absl::StatusOr<ServerPlace>> FindMaster(
       MonotonicTime deadline);
+  // Connects to the first master of the cluster that answers.
+  boost::asio::awaitable<absl::Status> OpenAnyMaster(MonotonicTime deadline);
   using ParsePlace = absl::StatusOr<ServerPlace> (*)(std::string_view);
   template <typename Answer>
   using AskGuide = boost::asio::awaitable<absl::StatusOr<Answer>> (
@@ -76,7 +84,7 @@ class RedisSession {
   absl::Status Refused(std::string_view error, std::string_view attempted);
 
   RedisOptions options_;
-  uint16_t slot_;
+  std::optional<uint16_t> slot_;
   RedisConnection connection_;
   RedisConnection guide_;  // a Sentinel, or a node of the cluster
   RedisFacts facts_;

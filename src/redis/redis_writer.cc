@@ -37,9 +37,10 @@ RedisWriter::RedisWriter(asio::any_io_executor executor, RedisOptions options,
       reports_(&reports),
       on_drained_(std::move(on_drained)),
       tops_(tops == nullptr ? own_tops_ : *tops),
-      slot_(part ? std::optional(part->slot) : std::nullopt),
-      session_(executor, options_, slot_.value_or(0)),
-      queues_(part ? part->acknowledged : std::make_shared<NamedCounter>()),
+      part_(std::move(part)),
+      causes_(part_ ? part_->causes : std::make_shared<CauseLog>()),
+      session_(executor, options_, part_ ? part_->slot : std::nullopt),
+      queues_(part_ ? part_->acknowledged : std::make_shared<NamedCounter>()),
       timer_(executor),
       close_timer_(executor) {}
 
@@ -63,6 +64,7 @@ absl::Status RedisWriter::Add(const Record& record, Sequence sequence) {
   if (failure_) return absl::AbortedError(failure_->message());
   if (is_closing_) return absl::ResourceExhaustedError("it is being closed");
   if (!is_ready_ || is_comparing_) {
+    refused_stream_ = record.topic;
     return absl::ResourceExhaustedError("Redis is not connected yet");
   }
   if (!expected_cluster_.empty()) {
@@ -85,12 +87,17 @@ void RedisWriter::CompareStreams() {
 
 std::vector<std::string> RedisWriter::KnownStreams() const {
   std::vector<std::string> streams = tops_.Streams();
-  if (slot_) {
+  if (part_) {
     std::erase_if(streams, [this](const std::string& stream) {
-      return HashSlotOf(stream) != *slot_;
+      return HashSlotOf(stream) != part_->slot;
     });
   }
   return streams;
+}
+
+const std::string& RedisWriter::awaiting_stream() const {
+  static const std::string kNone;
+  return is_ready_ && !is_comparing_ ? kNone : refused_stream_;
 }
 
 void RedisWriter::Close(MonotonicTime deadline, std::function<void()> closed) {
@@ -157,7 +164,8 @@ asio::awaitable<absl::Status> RedisWriter::Connect() {
             "{} {}; {}", error->subject, error->text, error->remedy));
       }
       for (const Finding& finding : findings) {
-        LogWarn("{} {}; {}", finding.subject, finding.text, finding.remedy);
+        causes_->Warn(fmt::format("{} {}; {}", finding.subject, finding.text,
+                                  finding.remedy));
       }
       probed_at_ = Clock::now();
       is_ready_ = true;
@@ -169,11 +177,8 @@ asio::awaitable<absl::Status> RedisWriter::Connect() {
     const bool is_permanent =
         absl::IsFailedPrecondition(status) && !session_.rejects_credentials();
     if (is_permanent) co_return status;
-    std::string trouble(status.message());
-    if (trouble_ != trouble) {
-      trouble_ = std::move(trouble);
-      LogWarn("{}", trouble_);
-    }
+    trouble_ = std::string(status.message());
+    causes_->Warn(trouble_);
     co_await Sleep(Clock::now() + backoff.Next());
   }
   co_return absl::OkStatus();
@@ -253,7 +258,7 @@ absl::Status RedisWriter::HandleResult(const EntryQueues::Batch& batch,
   const std::string& stream = batch.queue->stream;
   queues_.OnResult(batch, result, Clock::now() + kRetryPause);
   tops_.SetRepeated(stream, result.repeated);
-  if (result.displaced > 0 && !std::exchange(has_warned_, true)) {
+  if (result.displaced > 0 && tops_.IsFirstDisplacement(stream)) {
     LogWarn({{"topic", stream}},
             "stream {} has passed the place of events that are not in it: they "
             "are appended at its end. Either they were sent before, and their "
@@ -272,7 +277,8 @@ absl::Status RedisWriter::HandleResult(const EntryQueues::Batch& batch,
   }
   RedisError error = ClassifyRedisError(
       result.error,
-      fmt::format("{}: adding to stream {}", session_.name(), stream));
+      fmt::format("{}: adding to stream {}", session_.name(), stream),
+      GrantOf(options_, stream));
   switch (error.remedy) {
     case RedisError::Remedy::kNoScript:
       script_.Forget();

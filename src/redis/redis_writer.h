@@ -29,6 +29,7 @@
 #include "absl/status/status.h"
 #include "base/time.h"
 #include "delivery/record_sink.h"
+#include "redis/cause_log.h"
 #include "redis/entry_queues.h"
 #include "redis/options.h"
 #include "redis/redis_error.h"
@@ -40,14 +41,17 @@ namespace walpost {
 
 class RedisWriter : public std::enable_shared_from_this<RedisWriter> {
  public:
-  // `tops`, if any, outlives its owner, and has the knowledge of earlier ones.
-  // Of a cluster: the hash slot of all its streams, and the counter that the
-  // writers share (EntryQueues).
+  // What a writer of a cluster is for.
   struct Part {
-    uint16_t slot;
+    // The hash slot of all its streams; nullopt: it has none, and only keeps a
+    // connection to some master.
+    std::optional<uint16_t> slot;
+    // The writers of a sink share them (EntryQueues).
     std::shared_ptr<NamedCounter> acknowledged;
+    std::shared_ptr<CauseLog> causes;
   };
 
+  // `tops`, if any, outlives its owner, and has the knowledge of earlier ones.
   RedisWriter(boost::asio::any_io_executor executor, RedisOptions options,
               RecordReports& reports, std::function<void()> on_drained,
               StreamTops* tops, std::optional<Part> part = {});
@@ -64,6 +68,8 @@ class RedisWriter : public std::enable_shared_from_this<RedisWriter> {
   void ExpectCluster(std::string cluster) {
     expected_cluster_ = std::move(cluster);
   }
+  // The stream of a record that waits for a connection; or empty.
+  const std::string& awaiting_stream() const;
   // Nothing waits, and nothing is compared.
   bool is_idle() const { return queues_.empty() && !is_comparing_; }
   // "Redis at 127.0.0.1:6379": the server that it writes to.
@@ -107,7 +113,8 @@ class RedisWriter : public std::enable_shared_from_this<RedisWriter> {
   std::function<void()> on_drained_;
   StreamTops own_tops_;
   StreamTops& tops_;
-  const std::optional<uint16_t> slot_;
+  const std::optional<Part> part_;
+  const std::shared_ptr<CauseLog> causes_;
   RedisSession session_;
   EntryQueues queues_;
   ScriptCalls script_;
@@ -117,6 +124,7 @@ class RedisWriter : public std::enable_shared_from_this<RedisWriter> {
   std::optional<absl::Status> failure_;
   std::string trouble_;
   std::string missing_stream_;
+  std::string refused_stream_;  // for want of a connection
   std::string expected_cluster_;
   MonotonicTime probed_at_{};  // since the connection was made
   bool is_ready_ = false;
@@ -124,8 +132,7 @@ class RedisWriter : public std::enable_shared_from_this<RedisWriter> {
   bool is_sleeping_ = false;
   bool is_closing_ = false;
   bool is_finished_ = false;
-  bool has_ended_ = false;   // the coroutine
-  bool has_warned_ = false;  // of records whose place was taken
+  bool has_ended_ = false;  // the coroutine
 };
 
 }  // namespace walpost

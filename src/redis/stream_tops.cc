@@ -32,6 +32,10 @@ void StreamTops::SetRepeated(std::string_view stream, std::string_view id) {
   repeated_.insert_or_assign(std::string(stream), std::string(id));
 }
 
+bool StreamTops::IsFirstDisplacement(std::string_view stream) {
+  return displaced_.size() < kMax && displaced_.emplace(stream).second;
+}
+
 void StreamTops::OnBehind(std::string_view stream, std::string_view newest) {
   if (!replaced_.empty()) return;
   replaced_ = fmt::format(

@@ -8,7 +8,9 @@
 // Owned by whoever replaces the sinks; outlives them. Pure.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +34,8 @@ class StreamTops {
   // (append_entries.lua): the next sink goes on with that. Empty: none are.
   std::string RepeatedOf(std::string_view stream) const;
   void SetRepeated(std::string_view stream, std::string_view id);
+  // True once for each stream: it had passed the place of events.
+  bool IsFirstDisplacement(std::string_view stream);
   // The stream has not reached what was acknowledged.
   void OnBehind(std::string_view stream, std::string_view newest);
 
@@ -53,6 +57,7 @@ class StreamTops {
  private:
   std::map<std::string, EntryId, std::less<>> tops_;
   std::map<std::string, std::string, std::less<>> repeated_;
+  std::set<std::string, std::less<>> displaced_;
   std::string replaced_;
   mutable std::string text_;
   mutable bool is_spelt_ = true;

@@ -259,7 +259,8 @@ absl::StatusOr<ExpectationQuery> ExpectationQuery::Create(
     ComparedAs compared_as) {
   const Expressions expressions(table, columns);
   WALPOST_ASSIGN_OR_RETURN(TopicTemplate topic,
-                           TopicTemplate::Parse(TopicTemplateOf(table, route)));
+                           TopicTemplate::Parse(TopicTemplateOf(table, route),
+                                                route.names));
   ExpectationQuery query(std::move(topic));
   WALPOST_ASSIGN_OR_RETURN(const std::string id,
                            expressions.Field(table.columns.id, {"id"}));

@@ -9,6 +9,7 @@
 #include "absl/hash/hash.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "outbox/topic_template.h"
 #include "verify/audit_database.h"
 #include "verify/envelope_payload.h"
 #include "verify/id_uniqueness.h"
@@ -71,9 +72,11 @@ absl::StatusOr<std::set<std::string>> PublishedEventIndex::FindTopics(
   std::set<std::string> topics;
   for (const TableOptions& table : options.outbox.tables) {
     const RouteOptions& route = options.outbox.route;
-    const std::string& name = TopicTemplateOf(table, route);
-    if (name.find('{') == std::string::npos) {
-      topics.insert(name);
+    WALPOST_ASSIGN_OR_RETURN(
+        const TopicTemplate topic,
+        TopicTemplate::Parse(TopicTemplateOf(table, route), route.names));
+    if (topic.references().empty()) {
+      topics.insert(topic.prefix());
       continue;
     }
     WALPOST_ASSIGN_OR_RETURN(const std::unique_ptr<TableReader> reader,

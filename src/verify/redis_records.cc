@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
@@ -13,6 +14,8 @@ namespace walpost {
 namespace {
 
 constexpr char kEntriesPerReply[] = "50";  // of a megabyte each, at most
+// Maximum number of scans of all masters.
+constexpr int kMaxRounds = 10;
 constexpr char kHeaderPrefix[] = "header.";
 
 using Elements = std::span<redisReply* const>;
@@ -86,17 +89,23 @@ FoundRecord RecordOf(const std::string& topic, int64_t offset,
 }  // namespace
 
 absl::StatusOr<RedisReplyHandle> RedisRecords::Ask(
-    const AskRedis& node, const std::vector<std::string>& command) {
-  WALPOST_ASSIGN_OR_RETURN(RedisReplyHandle reply, node(command));
-  if (reply->type != REDIS_REPLY_ERROR) return reply;
-  const std::string_view error = TextOf(reply.get());
+    const std::string& stream, const std::vector<std::string>& command) const {
+  return Judge(servers_.ask_of(stream, command), command, stream);
+}
+
+absl::StatusOr<RedisReplyHandle> RedisRecords::Judge(
+    absl::StatusOr<RedisReplyHandle> reply,
+    const std::vector<std::string>& command, const std::string& pattern) const {
+  if (!reply.ok() || (*reply)->type != REDIS_REPLY_ERROR) return reply;
+  const std::string_view error = TextOf(reply->get());
   const std::string text =
       fmt::format("Redis: {}: {}", absl::StrJoin(command, " "), error);
   if (!error.starts_with("NOPERM")) {
     return absl::UnavailableError(text);
   }
   return absl::PermissionDeniedError(
-      text + ": ACL SETUSER USER %R~PREFIX* +scan +type +xinfo +xrange");
+      fmt::format("{}: ACL SETUSER {} %R~{} +scan +type +xinfo +xrange", text,
+                  servers_.user, pattern));
 }
 
 absl::StatusOr<std::set<std::string>> RedisRecords::FindTopics(
@@ -104,25 +113,48 @@ absl::StatusOr<std::set<std::string>> RedisRecords::FindTopics(
   std::set<std::string> topics;
   for (const std::string& name : names) {
     WALPOST_ASSIGN_OR_RETURN(const RedisReplyHandle type,
-                             Ask(NodeOf(name), {"TYPE", name}));
+                             Ask(name, {"TYPE", name}));
     if (TextOf(type.get()) == "stream") topics.insert(name);
   }
-  for (const std::string& prefix : prefixes) {
-    for (const AskRedis& node : nodes_) {
-      WALPOST_RETURN_IF_ERROR(Scan(node, PatternOf(prefix), topics));
+  if (prefixes.empty()) return topics;
+  // A stream that moves to a node that was scanned already is found by the next
+  // round.
+  size_t before = 0;
+  for (int round = 1; round <= kMaxRounds; ++round) {
+    const absl::Status scanned = ScanMasters(prefixes, topics);
+    if (!servers_.streams_move) {
+      WALPOST_RETURN_IF_ERROR(scanned);
+      return topics;
     }
+    const bool may_pass = absl::IsUnavailable(scanned) && round < kMaxRounds;
+    if (!scanned.ok() && !may_pass) return scanned;
+    const bool is_same = std::exchange(before, topics.size()) == topics.size();
+    if (scanned.ok() && round > 1 && is_same) break;
   }
   return topics;
 }
 
+absl::Status RedisRecords::ScanMasters(const std::set<std::string>& prefixes,
+                                       std::set<std::string>& topics) const {
+  WALPOST_ASSIGN_OR_RETURN(const std::vector<AskRedis> masters,
+                           servers_.masters());
+  for (const AskRedis& master : masters) {
+    for (const std::string& prefix : prefixes) {
+      WALPOST_RETURN_IF_ERROR(Scan(master, PatternOf(prefix), topics));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RedisRecords::Scan(const AskRedis& node,
                                 const std::string& pattern,
-                                std::set<std::string>& topics) {
+                                std::set<std::string>& topics) const {
   std::string cursor = "0";
   do {
+    const std::vector<std::string> command = {
+        "SCAN", cursor, "MATCH", pattern, "COUNT", "1000", "TYPE", "stream"};
     WALPOST_ASSIGN_OR_RETURN(const RedisReplyHandle page,
-                             Ask(node, {"SCAN", cursor, "MATCH", pattern,
-                                        "COUNT", "1000", "TYPE", "stream"}));
+                             Judge(node(command), command, pattern));
     const Elements parts = ElementsOf(page.get());
     if (parts.size() != 2) return absl::UnavailableError("Redis: SCAN");
     cursor = TextOf(parts[0]);
@@ -136,7 +168,7 @@ absl::Status RedisRecords::Scan(const AskRedis& node,
 absl::StatusOr<RedisRecords::Stream> RedisRecords::Look(
     const std::string& topic) {
   WALPOST_ASSIGN_OR_RETURN(const RedisReplyHandle reply,
-                           Ask(NodeOf(topic), {"XINFO", "STREAM", topic}));
+                           Ask(topic, {"XINFO", "STREAM", topic}));
   const Elements parts = ElementsOf(reply.get());
   Stream stream;
   for (size_t i = 0; i + 1 < parts.size(); i += 2) {
@@ -170,8 +202,8 @@ absl::Status RedisRecords::ReadStream(const std::string& topic,
   int64_t offset = 0;
   while (true) {
     WALPOST_ASSIGN_OR_RETURN(const RedisReplyHandle page,
-                             Ask(NodeOf(topic), {"XRANGE", topic, from, last_id,
-                                                 "COUNT", kEntriesPerReply}));
+                             Ask(topic, {"XRANGE", topic, from, last_id,
+                                         "COUNT", kEntriesPerReply}));
     const Elements entries = ElementsOf(page.get());
     if (entries.empty()) return absl::OkStatus();
     for (const redisReply* entry : entries) {

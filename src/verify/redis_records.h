@@ -27,13 +27,23 @@ using RedisReplyHandle = std::unique_ptr<redisReply, FreeRedisReply>;
 using AskRedis = std::function<absl::StatusOr<RedisReplyHandle>(
     const std::vector<std::string>& command)>;
 
+// One server, or the nodes of a cluster.
+struct RedisServers {
+  // Asks the one that has the stream.
+  std::function<absl::StatusOr<RedisReplyHandle>(
+      const std::string& stream, const std::vector<std::string>& command)>
+      ask_of;
+  // Those that have the streams, as they are now: each master.
+  std::function<absl::StatusOr<std::vector<AskRedis>>()> masters;
+  // Meanwhile streams may move from one to another.
+  bool streams_move = false;
+  // The user that asks.
+  std::string user;
+};
+
 class RedisRecords final : public PublishedRecords {
  public:
-  // The masters, which are one or those of a cluster; `node_of`: which of them
-  // has a stream.
-  RedisRecords(std::vector<AskRedis> nodes,
-               std::function<size_t(const std::string& stream)> node_of)
-      : nodes_(std::move(nodes)), node_of_(std::move(node_of)) {}
+  explicit RedisRecords(RedisServers servers) : servers_(std::move(servers)) {}
 
   std::string_view name() const override { return "Redis"; }
   absl::StatusOr<std::set<std::string>> FindTopics(
@@ -57,21 +67,24 @@ class RedisRecords final : public PublishedRecords {
   };
   using Take = std::function<absl::Status(FoundRecord&)>;
 
-  // The reply, which is not an error. kPermissionDenied: the user lacks the
-  // command or the key.
-  static absl::StatusOr<RedisReplyHandle> Ask(
-      const AskRedis& node, const std::vector<std::string>& command);
-  const AskRedis& NodeOf(const std::string& stream) const {
-    return nodes_[node_of_(stream)];
-  }
-  static absl::Status Scan(const AskRedis& node, const std::string& pattern,
-                           std::set<std::string>& topics);
+  // The reply about a stream, which is not an error. kPermissionDenied: the
+  // user lacks the command or the key.
+  absl::StatusOr<RedisReplyHandle> Ask(
+      const std::string& stream, const std::vector<std::string>& command) const;
+  // `reply` to `command` about streams of the pattern; errors as above.
+  absl::StatusOr<RedisReplyHandle> Judge(
+      absl::StatusOr<RedisReplyHandle> reply,
+      const std::vector<std::string>& command,
+      const std::string& pattern) const;
+  absl::Status ScanMasters(const std::set<std::string>& prefixes,
+                           std::set<std::string>& topics) const;
+  absl::Status Scan(const AskRedis& node, const std::string& pattern,
+                    std::set<std::string>& topics) const;
   absl::StatusOr<Stream> Look(const std::string& topic);
   absl::Status ReadStream(const std::string& topic, const std::string& last_id,
                           const Take& take);
 
-  std::vector<AskRedis> nodes_;
-  std::function<size_t(const std::string&)> node_of_;
+  const RedisServers servers_;
   int64_t total_ = 0;
 };
 

@@ -2,7 +2,18 @@
 
 #include <algorithm>
 
+#include "outbox/topic_template.h"
+
 namespace walpost {
+namespace {
+
+// The text before the first column.
+std::string PrefixOf(const std::string& topic, NameRule names) {
+  const auto parsed = TopicTemplate::Parse(topic, names);
+  return parsed.ok() ? parsed->prefix() : "";
+}
+
+}  // namespace
 
 const std::string& TopicTemplateOf(const TableOptions& table,
                                    const RouteOptions& route) {
@@ -12,8 +23,8 @@ const std::string& TopicTemplateOf(const TableOptions& table,
 std::set<std::string> TopicPrefixes(const OutboxOptions& outbox) {
   std::set<std::string> prefixes;
   for (const TableOptions& table : outbox.tables) {
-    const std::string& topic = TopicTemplateOf(table, outbox.route);
-    prefixes.insert(topic.substr(0, topic.find('{')));
+    prefixes.insert(
+        PrefixOf(TopicTemplateOf(table, outbox.route), outbox.route.names));
   }
   prefixes.erase("");
   return prefixes;
@@ -28,8 +39,7 @@ bool HasTopicsOfAnyName(const OutboxOptions& outbox) {
 std::set<std::string> TopicPrefixesWithDeadLetters(
     const OutboxOptions& outbox) {
   std::set<std::string> prefixes = TopicPrefixes(outbox);
-  const std::string& dead_letters = outbox.dead_letter.topic;
-  prefixes.insert(dead_letters.substr(0, dead_letters.find('{')));
+  prefixes.insert(PrefixOf(outbox.dead_letter.topic, outbox.route.names));
   prefixes.erase("");
   return prefixes;
 }

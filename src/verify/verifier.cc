@@ -29,7 +29,8 @@ FindChosenPartitions(const OutboxOptions& outbox) {
       return absl::OkStatus();
     WALPOST_ASSIGN_OR_RETURN(
         const TopicTemplate topic,
-        TopicTemplate::Parse(own.empty() ? outbox.route.topic : own));
+        TopicTemplate::Parse(own.empty() ? outbox.route.topic : own,
+                             outbox.route.names));
     chosen.push_back({topic.prefix(), !topic.references().empty()});
     return absl::OkStatus();
   };

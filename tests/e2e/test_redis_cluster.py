@@ -3,6 +3,8 @@
 import itertools
 import re
 import shlex
+import threading
+import time
 
 import pytest
 
@@ -110,6 +112,81 @@ def test_p1_p3_p5_p10_a_master_freezes(relay_of, cluster, outbox, topics,
     judge_redis_once(outbox, cluster, relay)
 
 
+@pytest.mark.parametrize("full_coverage", ["yes", "no"])
+def test_p10_servers_of_a_slot_that_are_down_are_named(
+        relay_of, cluster, outbox, database, topics, full_coverage):
+    """Its master and the replica, while the others answer."""
+    for server in cluster.servers:
+        server.ask("CONFIG", "SET", "cluster-require-full-coverage",
+                   full_coverage)
+    relay = relay_of().run()
+    _spread(outbox, 24)
+    database.wait_confirmed(relay.slot)
+    stream = topics + _KINDS[3]
+    lost = cluster.servers_of(stream)
+    master = cluster.master_of(stream)
+    for server in lost:
+        server.kill()
+    outbox.insert(_KINDS[3], "k", "1", sequence=next(_SEQUENCES))
+    began = time.monotonic()
+    relay.wait_unready(master.address, seconds=15)
+    assert time.monotonic() - began < 11
+    time.sleep(12)
+    code, text = relay.get("/readyz")
+    assert code == 503 and master.address in text, text
+    assert stream in text, text
+    for server in lost:
+        server.start()
+    relay.wait_ready(60)
+    judge_redis_once(outbox, cluster, relay, at_least=25)
+
+
+def test_p10_a_master_that_refuses_the_user_is_named(
+        relay_of, cluster, outbox, database, topics):
+    """It came back without its users; the others know them."""
+    for server in cluster.servers:
+        server.ask("ACL", "SETUSER", "walpost", "on", ">secret", "~*", "+@all")
+    relay = relay_of({"user": "walpost", "password": "secret"}).run()
+    _spread(outbox, 24)
+    database.wait_confirmed(relay.slot)
+    stream = topics + _KINDS[3]
+    master = cluster.master_of(stream)
+    master.ask("ACL", "DELUSER", "walpost")
+    outbox.insert(_KINDS[3], "k", "1", sequence=next(_SEQUENCES))
+    text = relay.wait_unready("WRONGPASS", seconds=11)
+    assert master.address in text and stream in text, text
+    # All streams of the node meet it.
+    assert relay.log().count("WRONGPASS") < 10, relay.log()
+    master.ask("ACL", "SETUSER", "walpost", "on", ">secret", "~*", "+@all")
+    relay.wait_ready(60)
+    judge_redis_once(outbox, cluster, relay, at_least=25)
+
+
+def test_p10_a_first_start_needs_only_servers_with_events(
+        relay_of, cluster, outbox, database, topics):
+    """The servers of the first hash slot are down."""
+    for server in cluster.servers:
+        server.ask("CONFIG", "SET", "cluster-require-full-coverage", "no")
+    key = next(key for key in map(str, itertools.count())
+               if cluster.servers[0].ask("CLUSTER", "KEYSLOT", key) < 100)
+    lost = cluster.servers_of(key)
+    kinds = [kind for kind in _KINDS
+             if cluster.master_of(topics + kind) not in lost]
+    for server in lost:
+        server.kill()
+    alive = next(one for one in cluster.servers if one.running())
+    wait_until(lambda: b"cluster_slots_fail:0" not in alive.ask(
+        "CLUSTER", "INFO"), "the loss to be known")
+    relay = relay_of().run()
+    relay.wait_ready(30)
+    for number, kind in enumerate(kinds):
+        outbox.insert(kind, "k", str(number), sequence=next(_SEQUENCES))
+    database.wait_confirmed(relay.slot)
+    for server in lost:
+        server.start()
+    judge_redis_once(outbox, cluster, relay, at_least=len(kinds))
+
+
 def _is_replaced(cluster, frozen):
     other = next(one for one in cluster.servers if one is not frozen)
     lines = other.ask("CLUSTER", "NODES").decode().splitlines()
@@ -152,6 +229,69 @@ def test_streams_of_a_hash_tag_share_a_node(relay_of, cluster, outbox, topics):
     nodes = {cluster.master_of(topics + "{shop}." + kind).port
              for kind in _KINDS}
     assert len(nodes) == 1, nodes
+    stream = topics + "{shop}." + _KINDS[0]
+    cluster.master_of(stream).ask("XTRIM", stream, "MAXLEN", "9")
+    said = relay.verb("verify")
+    assert said.returncode == 0, said
+    relay.stop()
+    for verb in (["recover"], ["replay", "--from-table", "--missing"]):
+        said = relay.verb(*verb, "--dry-run", "--order-by", "sequence")
+        assert said.returncode == 0, said
+
+
+def test_p11_the_verbs_follow_slots_that_move(relay_of, cluster, outbox,
+                                              database, topics):
+    relay = relay_of().run()
+    _spread(outbox, 240)
+    database.wait_confirmed(relay.slot)
+    finish = cluster.begin_move(topics + _KINDS[0])
+    said = relay.verb("verify")
+    assert said.returncode == 0, said
+    finish()
+    over = threading.Event()
+    moves = []
+
+    def move():
+        for kind in itertools.cycle(_KINDS):
+            if over.is_set():
+                return
+            cluster.begin_move(topics + kind)()
+            moves.append(kind)
+
+    mover = threading.Thread(target=move)
+    mover.start()
+    try:
+        said = [relay.verb(*verb) for verb in [
+            ["verify"], ["verify"], ["verify"], ["verify"],
+            ["replay", "--from-table", "--missing", "--order-by", "sequence"]]]
+        relay.stop()
+        said.append(relay.verb("recover", "--dry-run", "--order-by",
+                               "sequence"))
+    finally:
+        over.set()
+        mover.join()
+    assert all(one.returncode == 0 for one in said), said
+    assert len(moves) > 4, moves
+    relay.start()
+    relay.wait_ready(60)
+    judge_redis_once(outbox, cluster, relay)
+
+
+def test_p11_verify_waits_for_a_failover(relay_of, cluster, outbox, database,
+                                         topics):
+    relay = relay_of().run()
+    _spread(outbox, 36)
+    database.wait_confirmed(relay.slot)
+    lost = cluster.servers_of(topics + _KINDS[0])
+    cluster.master_of(topics + _KINDS[0]).kill()
+    said = relay.verb("verify")
+    assert said.returncode == 0, said
+    for server in lost:
+        server.kill()
+    relay.stop()
+    said = relay.verb("verify")
+    assert said.returncode == 4, said
+    assert "redis-cli --cluster check" in said.stderr, said
 
 
 def test_p9_a_stream_that_is_deleted_is_named_and_filled(

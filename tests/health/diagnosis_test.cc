@@ -77,6 +77,17 @@ TEST(DiagnosisTest, P10BrokersThatAreConnectedAndSilentAreStuck) {
   ExpectState(signs, RelayState::kStuck, "no Kafka broker is reachable");
 }
 
+TEST(DiagnosisTest, P10OneServerIsNamedWhileOthersAnswer) {
+  RelaySigns signs = Healthy();
+  signs.brokers_are_connected = true;
+  signs.brokers_unreachable_for = seconds(9);
+  signs.broker_trouble =
+      "stream s waits for hash slot 5: Redis at r:1: refused";
+  ExpectState(signs, RelayState::kStuck,
+              "one of the Kafka brokers at kafka:9092 is not reachable: stream "
+              "s waits for hash slot 5: Redis at r:1: refused");
+}
+
 TEST(DiagnosisTest, P10SilentBrokersAreNotAskedForTheirTransactions) {
   RelaySigns signs = Healthy();
   signs.committing_for = seconds(20);

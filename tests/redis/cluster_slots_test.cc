@@ -47,8 +47,6 @@ TEST(ClusterSlotsTest, KnowsTheMasterOfEachSlot) {
   EXPECT_EQ(slots.MasterOf(200), std::nullopt);
   EXPECT_EQ(slots.MasterOf(16'383), (ServerPlace{"a", 7001}));
   ASSERT_EQ(slots.Masters().size(), 2u);
-  EXPECT_EQ(slots.IndexOf(199), 1u);
-  EXPECT_EQ(slots.IndexOf(300), 0u);
   EXPECT_EQ(slots.served(), ClusterSlots::kCount - 100u);
 }
 

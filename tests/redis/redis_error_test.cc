@@ -8,7 +8,9 @@
 namespace walpost {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Remedy = RedisError::Remedy;
 
 struct Case {
@@ -50,6 +52,32 @@ TEST(RedisErrorTest, HasARemedyForEach) {
                 HasSubstr(std::string("adding: ") + c.error));
     EXPECT_FALSE(error.is_of_credentials);
   }
+}
+
+std::string HintFor(const char* error, const RedisGrant& grant) {
+  return std::string(ClassifyRedisError(error, "x", grant).status.message());
+}
+
+TEST(RedisErrorTest, RightsAreThoseOfTheUserTheStreamAndTheServer) {
+  using Server = RedisGrant::Server;
+  const char* const denied = "NOPERM this user has no permissions";
+  const std::string alone = HintFor(denied, {"relay", "orders"});
+  EXPECT_THAT(alone, HasSubstr("; ACL SETUSER relay ~orders +@connection"));
+  EXPECT_THAT(alone, Not(HasSubstr("+cluster")));
+  EXPECT_THAT(HintFor(denied, {"relay", "", Server::kClusterNode}),
+              AllOf(HasSubstr("ACL SETUSER relay +@connection"),
+                    HasSubstr("+cluster|info +cluster|slots")));
+  EXPECT_THAT(HintFor(denied, {"watch", "", Server::kSentinel}),
+              HasSubstr("ACL SETUSER watch +@connection +sentinel|get-master"));
+  EXPECT_THAT(HintFor("ERR ACL failure in script: no", {"relay", "orders"}),
+              HasSubstr("; ACL SETUSER relay ~orders +xadd"));
+}
+
+TEST(RedisErrorTest, AServerThatIsNotASentinelIsNamed) {
+  EXPECT_THAT(HintFor("ERR unknown command 'SENTINEL', with args beginning "
+                      "with: 'GET-MASTER-ADDR-BY-NAME'",
+                      {}),
+              HasSubstr("not a Sentinel: name it in redis.address"));
 }
 
 TEST(RedisErrorTest, KnowsWhenAPasswordIsWrong) {

@@ -42,6 +42,12 @@ TEST(RedisFactsTest, ReadsInfo) {
   EXPECT_FALSE(facts.append_fsync);
 }
 
+TEST(RedisFactsTest, ASentinelIsToldFromAReplica) {
+  const RedisFacts facts =
+      RedisFacts::Of("redis_version:7.0.15\r\nredis_mode:sentinel\r\n");
+  EXPECT_THAT(IdsOf(facts), ElementsAre("!redis_is_sentinel"));
+}
+
 TEST(RedisFactsTest, AServerThatSyncsIsGood) {
   EXPECT_THAT(IdsOf(Good()), IsEmpty());
 }

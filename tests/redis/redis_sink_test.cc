@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <map>
 #include <memory>
+#include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "redis/redis_sinks.h"
@@ -18,6 +22,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Clock = std::chrono::steady_clock;
 
 class Reports final : public RecordReports {
@@ -291,6 +296,47 @@ TEST_F(RedisSinkTest, CheckFindsTheServer) {
   const auto none = CheckRedis(options_, {"s"}, seconds(5));
   ASSERT_EQ(none->findings.size(), 1u);
   EXPECT_EQ(none->findings[0].id.text(), "redis_unavailable");
+}
+
+std::string FirstFinding(const RedisOptions& options) {
+  const auto found = CheckRedis(options, {}, seconds(1));
+  if (!found.ok() || found->findings.empty()) return "";
+  return testing::TextOf(found->findings.front());
+}
+
+TEST_F(RedisSinkTest, CheckNamesTheServerOnce) {
+  options_.password = ReloadableText("wrong");
+  const std::string text = FirstFinding(options_);
+  EXPECT_THAT(text, HasSubstr("Redis at " + server_.address()));
+  EXPECT_THAT(text, Not(HasSubstr("Redis Redis")));
+  EXPECT_EQ(text.find("Redis at"), text.rfind("Redis at")) << text;
+}
+
+TEST_F(RedisSinkTest, AServerWithoutTlsIsSuspected) {
+  options_.tls.enabled = true;
+  EXPECT_THAT(FirstFinding(options_),
+              HasSubstr("If not, set redis.tls.enabled: false"));
+}
+
+// It ends a connection that does not begin with a handshake.
+TEST(RedisCheckTest, AServerWithTlsIsSuspected) {
+  boost::asio::io_context io;
+  const auto any = boost::asio::ip::make_address("127.0.0.1");
+  boost::asio::ip::tcp::acceptor server(io, {any, 0});
+  RedisOptions options;
+  options.address =
+      "127.0.0.1:" + std::to_string(server.local_endpoint().port());
+  std::thread one([&server] { server.accept().close(); });
+  EXPECT_THAT(FirstFinding(options),
+              HasSubstr("If so, set redis.tls.enabled: true"));
+  one.join();
+}
+
+TEST_F(RedisSinkTest, AServerIsNotTakenForASentinel) {
+  options_.sentinels = {std::exchange(options_.address, "")};
+  options_.master = "shop";
+  EXPECT_THAT(FirstFinding(options_),
+              HasSubstr("not a Sentinel: name it in redis.address"));
 }
 
 TEST(RedisOptionsTest, WrongKeysAreNamed) {

@@ -81,5 +81,12 @@ TEST(StreamTopsTest, TakesOverWhatAnotherKnowsOfAStream) {
   EXPECT_EQ(whole.replaced(), own.replaced()) << "of whichever stream";
 }
 
+TEST(StreamTopsTest, ADisplacementIsNewOnceForEachStream) {
+  StreamTops tops;
+  EXPECT_TRUE(tops.IsFirstDisplacement("a"));
+  EXPECT_FALSE(tops.IsFirstDisplacement("a"));
+  EXPECT_TRUE(tops.IsFirstDisplacement("b"));
+}
+
 }  // namespace
 }  // namespace walpost

@@ -95,17 +95,6 @@ class RedisServer {
     return text;
   }
 
- private:
-  static std::string TextOf(const redisReply& reply) {
-    if (reply.type == REDIS_REPLY_INTEGER) return std::to_string(reply.integer);
-    if (reply.type == REDIS_REPLY_NIL) return "nil";
-    if (reply.type != REDIS_REPLY_ARRAY) return {reply.str, reply.len};
-    std::string text;
-    for (size_t i = 0; i < reply.elements; ++i) {
-      text += (i == 0 ? "" : " ") + TextOf(*reply.element[i]);
-    }
-    return text;
-  }
   static int FreePort() {
     const int socket_fd = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};
@@ -119,6 +108,17 @@ class RedisServer {
     return ntohs(address.sin_port);
   }
 
+ private:
+  static std::string TextOf(const redisReply& reply) {
+    if (reply.type == REDIS_REPLY_INTEGER) return std::to_string(reply.integer);
+    if (reply.type == REDIS_REPLY_NIL) return "nil";
+    if (reply.type != REDIS_REPLY_ARRAY) return {reply.str, reply.len};
+    std::string text;
+    for (size_t i = 0; i < reply.elements; ++i) {
+      text += (i == 0 ? "" : " ") + TextOf(*reply.element[i]);
+    }
+    return text;
+  }
   std::string folder_;
   int port_ = 0;
   pid_t process_ = 0;

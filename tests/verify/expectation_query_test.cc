@@ -44,6 +44,20 @@ TEST(ExpectationQueryTest, FieldsAreColumnsByTheirUsualNames) {
   ExpectHas({}, "t", "FROM \"public\".\"outbox\"");
 }
 
+TEST(ExpectationQueryTest, TopicsFollowTheRuleOfTheSink) {
+  RouteOptions route;
+  route.topic = "\\{shop\\}.a:b";
+  const auto create = [&route] {
+    return ExpectationQuery::Create({}, route, kColumns, "",
+                                    {ConfirmedBy::Kind::kSlot, "slot"});
+  };
+  EXPECT_FALSE(create().ok());
+  route.names = NameRule::kOthers;
+  const auto query = create();
+  ASSERT_TRUE(query.ok()) << query.status();
+  EXPECT_EQ(query->topic().prefix(), "{shop}.a:b");
+}
+
 TEST(ExpectationQueryTest, FieldsAreWhatIsConfigured) {
   TableOptions table;
   table.columns.aggregate_id = {FieldSource::Kind::kConstant, "it's"};

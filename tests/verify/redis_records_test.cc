@@ -31,7 +31,13 @@ class RedisRecordsTest : public ::testing::Test {
       WALPOST_ASSIGN_OR_RETURN(Reply reply, client->Ask(command));
       return RedisReplyHandle(std::move(reply).Release());
     };
-    return {{ask}, [](const std::string& /*stream*/) { return size_t{0}; }};
+    return RedisRecords({.ask_of =
+                             [ask](const std::string&,
+                                   const std::vector<std::string>& command) {
+                               return ask(command);
+                             },
+                         .masters = [ask] { return std::vector{ask}; },
+                         .user = "reader"});
   }
 
   testing::RedisServer server_;

@@ -6,7 +6,9 @@
 #include "app/sink/checked_topics.h"
 #include "base/kafka_cluster.h"
 #include "base/status_macros.h"
+#include "redis/cluster_client.h"
 #include "redis/redis_client.h"
+#include "redis/redis_error.h"
 #include "redis/redis_sinks.h"
 #include "verify/redis_records.h"
 
@@ -15,32 +17,50 @@ namespace {
 
 namespace asio = boost::asio;
 
+absl::StatusOr<RedisReplyHandle> HandleOf(absl::StatusOr<Reply> reply) {
+  if (!reply.ok()) return reply.status();
+  return RedisReplyHandle(std::move(*reply).Release());
+}
+
 AskRedis AskBy(std::shared_ptr<RedisClient> client) {
-  return [client = std::move(client)](const std::vector<std::string>& command)
-             -> absl::StatusOr<RedisReplyHandle> {
-    WALPOST_ASSIGN_OR_RETURN(Reply reply, client->Ask(command));
-    return RedisReplyHandle(std::move(reply).Release());
+  return [client = std::move(client)](const std::vector<std::string>& command) {
+    return HandleOf(client->Ask(command));
   };
+}
+
+absl::StatusOr<std::unique_ptr<PublishedRecords>> ConnectToServer(
+    const RedisOptions& redis) {
+  WALPOST_ASSIGN_OR_RETURN(std::shared_ptr<RedisClient> client,
+                           RedisClient::Connect(redis));
+  const AskRedis ask = AskBy(std::move(client));
+  return std::make_unique<RedisRecords>(
+      RedisServers{.ask_of =
+                       [ask](const std::string& /*stream*/,
+                             const std::vector<std::string>& command) {
+                         return ask(command);
+                       },
+                   .masters = [ask] { return std::vector{ask}; },
+                   .user = RedisUserOf(redis)});
 }
 
 absl::StatusOr<std::unique_ptr<PublishedRecords>> ConnectToCluster(
     const RedisOptions& redis) {
-  WALPOST_ASSIGN_OR_RETURN(ClusterSlots slots, RedisClient::FindSlots(redis));
-  if (slots.served() < ClusterSlots::kCount) {
-    return absl::UnavailableError(
-        "Redis: no node serves some of the hash slots: redis-cli --cluster "
-        "fix");
-  }
-  std::vector<AskRedis> nodes;
-  for (const ClusterSlots::Range& node : slots.Masters()) {
-    WALPOST_ASSIGN_OR_RETURN(std::shared_ptr<RedisClient> client,
-                             RedisClient::Connect(redis, node.first));
-    nodes.push_back(AskBy(std::move(client)));
-  }
-  return std::make_unique<RedisRecords>(
-      std::move(nodes), [slots = std::move(slots)](const std::string& stream) {
-        return slots.IndexOf(HashSlotOf(stream));
-      });
+  auto cluster = std::make_shared<ClusterClient>(redis);
+  WALPOST_RETURN_IF_ERROR(cluster->Masters().status());
+  return std::make_unique<RedisRecords>(RedisServers{
+      .ask_of =
+          [cluster](const std::string& stream,
+                    const std::vector<std::string>& command) {
+            return HandleOf(cluster->Ask(stream, command));
+          },
+      .masters = [cluster]() -> absl::StatusOr<std::vector<AskRedis>> {
+        WALPOST_ASSIGN_OR_RETURN(const auto clients, cluster->Masters());
+        std::vector<AskRedis> masters;
+        for (const auto& client : clients) masters.push_back(AskBy(client));
+        return masters;
+      },
+      .streams_move = true,
+      .user = RedisUserOf(redis)});
 }
 
 class RedisBroker final : public Broker {
@@ -84,14 +104,8 @@ class RedisBroker final : public Broker {
   ConnectToRecords Records() const override {
     return [redis = config_.redis]()
                -> absl::StatusOr<std::unique_ptr<PublishedRecords>> {
-      if (redis.cluster.empty()) {
-        WALPOST_ASSIGN_OR_RETURN(std::shared_ptr<RedisClient> client,
-                                 RedisClient::Connect(redis));
-        return std::make_unique<RedisRecords>(
-            std::vector{AskBy(std::move(client))},
-            [](const std::string& /*stream*/) { return size_t{0}; });
-      }
-      return ConnectToCluster(redis);
+      return redis.cluster.empty() ? ConnectToServer(redis)
+                                   : ConnectToCluster(redis);
     };
   }
 

@@ -236,6 +236,17 @@ class RedisCluster:
                 assert "MOVED" in str(error), error
         raise AssertionError(f"nobody has the slot of {key}")
 
+    def servers_of(self, key):
+        """The server that has the slot of `key`, and its replicas."""
+        port = self.master_of(key).port
+        of_master = next(node_id for node_id, its_port, *_ in self.nodes()
+                         if its_port == port)
+        lines = self.servers[0].ask("CLUSTER", "NODES").decode().splitlines()
+        ports = [int(place.partition("@")[0].rpartition(":")[2])
+                 for node_id, place, _, master, *_ in map(str.split, lines)
+                 if of_master in (node_id, master)]
+        return [server for server in self.servers if server.port in ports]
+
     def wait_failover(self, old, seconds=60):
         """Waits until other servers serve all slots."""
         def other():
