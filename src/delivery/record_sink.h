@@ -42,6 +42,8 @@ class RecordSink {
   // kResourceExhausted: full; offer the record again after the next report, or
   // OnCapacity.
   // kUnavailable: not now (an unknown topic); offer it again later.
+  // kDeadlineExceeded: the servers of its topic do not answer; likewise, and no
+  // record is the cause.
   // kInvalidArgument: this record can never be delivered as it is.
   // kAborted: the sink has failed; a new one may deliver the record.
   // kFailedPrecondition: an operator must act (authorization).

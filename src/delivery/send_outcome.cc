@@ -19,6 +19,8 @@ constexpr OutcomeRow kOutcomes[] = {
     {absl::StatusCode::kResourceExhausted, Outcome::kBackpressure,
      Outcome::kBackpressure},
     {absl::StatusCode::kUnavailable, Outcome::kBackpressure, Outcome::kRefuse},
+    {absl::StatusCode::kDeadlineExceeded, Outcome::kBackpressure,
+     Outcome::kBackpressure},
     {absl::StatusCode::kAborted, Outcome::kReplaceSink, Outcome::kReplaceSink},
     {absl::StatusCode::kInvalidArgument, Outcome::kRefuse, Outcome::kRefuse},
 };
@@ -26,6 +28,10 @@ constexpr OutcomeRow kAnyOther = {absl::StatusCode::kUnknown, Outcome::kRefuse,
                                   Outcome::kReplaceSink};
 
 }  // namespace
+
+bool IsOfTopic(const absl::Status& error) {
+  return absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error);
+}
 
 SendOutcome JudgeError(const absl::Status& error, Ordering ordering) {
   const auto* row =

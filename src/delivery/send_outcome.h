@@ -38,4 +38,8 @@ enum class Ordering {
 // (with the codes of RecordSink::Produce), or from a report. Ok: kSent.
 SendOutcome JudgeError(const absl::Status& error, Ordering ordering);
 
+// True for an error of the sink that concerns one topic only: records for
+// others may go.
+bool IsOfTopic(const absl::Status& error);
+
 }  // namespace walpost

@@ -270,7 +270,7 @@ std::optional<Position> Sender::standing_at() const {
         !oldest->is_parked() && oldest->error_class == kNoErrorClass;
     return is_event ? std::optional(oldest->position) : std::nullopt;
   }
-  const bool is_held = held_ && absl::IsUnavailable(*held_);
+  const bool is_held = held_ && IsOfTopic(*held_);
   const std::optional<Position> at = is_held ? held_at_ : stood_at_;
   const bool is_open =
       at && !blocked_event_ && *at > window_.acknowledged().position;

@@ -5,6 +5,7 @@
 
 #include "base/error_source.h"
 #include "base/reason_code.h"
+#include "delivery/send_outcome.h"
 #include "fmt/format.h"
 #include "health/condition_maker.h"
 #include "health/event_conditions.h"
@@ -274,7 +275,7 @@ Found OfFailingCheckpoint(const RelaySigns& signs) {
 }
 
 Found OfHeld(const RelaySigns& signs) {
-  if (!signs.held || !absl::IsUnavailable(*signs.held)) return std::nullopt;
+  if (!signs.held || !IsOfTopic(*signs.held)) return std::nullopt;
   const std::string reason = Text(*signs.held);
   return Outage(Part::kSink, reason, Shorten(reason));
 }
@@ -325,12 +326,13 @@ Found OfRecord(const RelaySigns& signs) {
       "{} has not acknowledged the oldest record for {} s ({} in flight)",
       signs.sink.name, Seconds(signs.unacknowledged_for),
       signs.in_flight_records);
+  const std::string& why =
+      signs.broker_trouble.empty() ? signs.sink_delay : signs.broker_trouble;
   return Outage(
       Part::kSink,
       fmt::format(
           "{}; {}are the {} at {} reachable{}, and {}?", what,
-          signs.broker_trouble.empty() ? "" : signs.broker_trouble + "; ",
-          signs.sink.servers, signs.brokers,
+          why.empty() ? "" : why + "; ", signs.sink.servers, signs.brokers,
           signs.in_transactions
               ? ", also the leaders of __transaction_state, which coordinate "
                 "transactions"

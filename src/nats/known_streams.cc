@@ -42,6 +42,14 @@ bool KnownStreams::Observe(std::string_view name, std::string_view created) {
   return false;
 }
 
+void KnownStreams::Redate(std::string_view name, std::string_view created) {
+  const auto found = streams_.find(name);
+  if (found == streams_.end() || found->second.acknowledged_up_to == 0) return;
+  if (found->second.created == created) return;
+  found->second.created = created;
+  Spell();
+}
+
 void KnownStreams::ObserveEnd(std::string_view name, uint64_t last,
                               uint64_t acknowledged, MonotonicTime now) {
   const auto found = streams_.find(name);

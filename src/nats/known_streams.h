@@ -40,6 +40,10 @@ class KnownStreams {
   // The stream was created then. False: a known one was created at another
   // time, and has been replaced.
   bool Observe(std::string_view name, std::string_view created);
+  // A stream of that name holds messages from before `created`, and all
+  // acknowledged ones by their number: a known one is the same, dated anew.
+  // Without an acknowledgement that this process has seen, that is not known.
+  void Redate(std::string_view name, std::string_view created);
   // It ended at `last` when `acknowledged` was acknowledged already.
   void ObserveEnd(std::string_view name, uint64_t last, uint64_t acknowledged,
                   MonotonicTime now);

@@ -188,10 +188,14 @@ void NatsSink::SendQuestions() {
 void NatsSink::FailRecord(Sequence sequence, const absl::Status& error) {
   const std::optional<InFlight::Taken> taken = in_flight_.Take(sequence);
   if (!taken) return;
-  const bool goes_on = options_.one_at_a_time && absl::IsInvalidArgument(error);
-  if (!goes_on && failed_.ok()) failed_ = error;
-  reports_.OnNotDelivered(sequence, error);
-  SendNext(taken->lane);
+  // What the next sink may deliver is not the fault of this record.
+  reports_.OnNotDelivered(sequence, absl::IsUnavailable(error)
+                                        ? absl::AbortedError(error.message())
+                                        : error);
+  if (options_.one_at_a_time && absl::IsInvalidArgument(error)) {
+    return SendNext(taken->lane);
+  }
+  Fail(error);
 }
 
 void NatsSink::Send(NatsMessage message, Sequence sequence,

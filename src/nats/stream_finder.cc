@@ -31,7 +31,10 @@ absl::StatusOr<const StreamInfo*> StreamFinder::Find(std::string_view subject) {
   if (found == subjects_.end()) {
     AskAboutSubject(subject);
   } else if (!found->second.why_not.empty()) {
-    if (found->second.is_missing) missing_subject_ = subject;
+    if (!found->second.is_missing) {
+      return absl::DeadlineExceededError(found->second.why_not);
+    }
+    missing_subject_ = subject;
     return absl::UnavailableError(found->second.why_not);
   }
   return absl::ResourceExhaustedError(
@@ -139,6 +142,10 @@ void StreamFinder::OnInfo(const StreamQuestion& question, std::string_view json,
 void StreamFinder::OnStream(StreamInfo info, const StreamQuestion& question,
                             MonotonicTime now) {
   if (info.name.empty()) return OnNoAnswer(question, "the answer is damaged");
+  if (info.has_older_messages &&
+      info.last_sequence >= question.acknowledged_up_to) {
+    known_.Redate(info.name, info.created);
+  }
   const bool is_same = known_.Observe(info.name, info.created);
   known_.ObserveEnd(info.name, info.last_sequence, question.acknowledged_up_to,
                     now);

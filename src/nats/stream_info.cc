@@ -14,6 +14,18 @@ int64_t LimitOf(const JsonValue& config, const char* name) {
   return limit > 0 ? limit : -1;
 }
 
+// A time of RFC 3339 in UTC, so that its text sorts; empty: it is none. The
+// fraction of the servers has no zeros at its end.
+std::string SortableTime(std::string text) {
+  constexpr size_t kSeconds = sizeof("2026-11-29T10:02:18") - 1;
+  constexpr size_t kNanos = sizeof(".123456789") - 1;
+  if (text.size() <= kSeconds || text.back() != 'Z') return "";
+  text.pop_back();
+  if (text.size() == kSeconds) text += '.';
+  text.resize(kSeconds + kNanos, '0');
+  return text;
+}
+
 }  // namespace
 
 bool StreamInfo::Takes(std::string_view subject) const {
@@ -53,7 +65,11 @@ StreamInfo ParseStreamInfo(std::string_view json) {
   info.name = config.Text("name");
   info.subjects = config.Texts("subjects");
   info.created = root.Text("created");
-  info.last_sequence = root.Child("state").Number("last_seq");
+  const JsonValue state = root.Child("state");
+  info.last_sequence = state.Number("last_seq");
+  const std::string oldest = SortableTime(state.Text("first_ts"));
+  info.has_older_messages = state.Number("messages") > 0 && !oldest.empty() &&
+                            oldest < SortableTime(info.created);
   info.leader = root.Child("cluster").Text("leader");
   info.is_in_memory = config.Text("storage") == "memory";
   // A server without a cluster takes any number, and keeps one copy.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "base/reason_code.h"
+#include "delivery/send_outcome.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -135,7 +136,7 @@ StoredBatch::Offered StoredBatch::Offer(size_t row) {
     failed_.push_back({row, sender_.stoppage()->reason});
     return Offered::kNotNow;
   }
-  if (!sender_.held() || !absl::IsUnavailable(*sender_.held())) {
+  if (!sender_.held() || !IsOfTopic(*sender_.held())) {
     return Offered::kNotNow;
   }
   topic_troubles_[entry.topic] = *sender_.held();

@@ -11,6 +11,7 @@ void PollingSender::SetSink(RecordSink* sink) {
   record_sender_.SetSink(sink);
   held_until_ = {};
   if (sink == nullptr) return;
+  hold_ = kFirstHold;
   failure_.reset();
   purge_wanted_ = false;
 }
@@ -80,7 +81,7 @@ PollingSender::Sent PollingSender::Carry(RecordSender::Outcome outcome,
       return Sent::kSent;
     case SendOutcome::kBackpressure:
       --counters_.events;  // it will be offered again
-      Hold(row.sent_at);
+      Hold(outcome.reason, row.sent_at);
       break;
     case SendOutcome::kRefuse:
       ++counters_.not_delivered;
@@ -89,6 +90,7 @@ PollingSender::Sent PollingSender::Carry(RecordSender::Outcome outcome,
       return Sent::kRefused;
     case SendOutcome::kReplaceSink:
       ++counters_.not_delivered;
+      if (delay_.empty()) NoteDelay(outcome.reason);
       Fail(std::move(outcome.reason));
       break;
   }
@@ -119,10 +121,15 @@ RecordSender::Outcome PollingSender::SpareNewTopic(
 }
 
 // Once for all rows of a turn, which have its time.
-void PollingSender::Hold(MonotonicTime now) {
+void PollingSender::Hold(const absl::Status& reason, MonotonicTime now) {
   if (now < held_until_) return;
+  if (delay_.empty() || IsOfTopic(reason)) NoteDelay(reason);
   held_until_ = now + hold_;
   hold_ = std::min(2 * hold_, kMaxHold);
+}
+
+void PollingSender::NoteDelay(const absl::Status& reason) {
+  delay_ = std::string(reason.message());
 }
 
 void PollingSender::Purge(const std::string& reason) {
@@ -152,6 +159,7 @@ void PollingSender::OnAcknowledged(Sequence sequence, WallTime now) {
   record_sender_.latencies().Record(record.label, now - record.sent_at);
   hold_ = kFirstHold;
   trouble_ = absl::OkStatus();
+  delay_.clear();
   const std::string& id = record.flight->Find(sequence).id;
   if (!batch_bisector_.empty()) batch_bisector_.Clear(id);
   if (record.dead.ok()) return record.flight->OnAcknowledged(sequence);
@@ -175,6 +183,7 @@ void PollingSender::OnNotDelivered(Sequence sequence,
       }
       return OnRejected(record, sequence, error);
     case SendOutcome::kReplaceSink:
+      if (!failure_) NoteDelay(error);
       Fail(error);
       break;
     case SendOutcome::kBackpressure:
@@ -208,7 +217,10 @@ void PollingSender::OnRejected(const InFlight& record, Sequence sequence,
   record.flight->OnRefused(sequence, error);
 }
 
-void PollingSender::OnSinkFailed(const absl::Status& error) { Fail(error); }
+void PollingSender::OnSinkFailed(const absl::Status& error) {
+  if (!failure_ && !records_.empty()) NoteDelay(error);
+  Fail(error);
+}
 
 std::optional<WallTime> PollingSender::oldest() const {
   std::optional<WallTime> oldest;

@@ -71,6 +71,9 @@ class PollingSender final : public SinkListener {
   bool purge_wanted() const { return purge_wanted_; }
   // Kafka reports that an operator must act; else ok.
   const absl::Status& trouble() const { return trouble_; }
+  // Why the sink has held a row, or was lost with a row, since the last
+  // acknowledgement; empty: neither.
+  const std::string& delay() const { return delay_; }
 
   // ---- Called by pollers.
   // True if rows should be read now. False after the sink has held a row: until
@@ -92,6 +95,7 @@ class PollingSender final : public SinkListener {
   // ---- Called by the sink.
   void OnAcknowledged(Sequence sequence, WallTime now) override;
   void OnNotDelivered(Sequence sequence, const absl::Status& error) override;
+  void OnCapacity() override { held_until_ = {}; }
   void OnSinkFailed(const absl::Status& error) override;
 
   // ---- For the status.
@@ -125,7 +129,7 @@ class PollingSender final : public SinkListener {
   };
   using RowKey = std::pair<const RowsInFlight*, std::string>;
   static constexpr std::chrono::milliseconds kFirstHold{2'000};
-  static constexpr std::chrono::milliseconds kMaxHold{30'000};
+  static constexpr std::chrono::milliseconds kMaxHold{8'000};
   // Time limit for suspects; another poller may have their rows.
   static constexpr std::chrono::seconds kSuspicion{60};
   static constexpr size_t kMaxDeadRows = 5'000;
@@ -153,8 +157,9 @@ class PollingSender final : public SinkListener {
                   const absl::Status& error);
   void ReportSetAside(ErrorAction action, std::string_view row_id,
                       size_t source, const absl::Status& reason);
+  void NoteDelay(const absl::Status& reason);
   void Fail(absl::Status error);
-  void Hold(MonotonicTime now);
+  void Hold(const absl::Status& reason, MonotonicTime now);
 
   DeliveryCounters counters_;
   RecordSender record_sender_;
@@ -166,6 +171,7 @@ class PollingSender final : public SinkListener {
   MonotonicTime held_until_{};
   std::chrono::milliseconds hold_ = kFirstHold;
   absl::Status trouble_;
+  std::string delay_;
 
   Sequence next_ = 1;
   absl::flat_hash_map<Sequence, InFlight> records_;

@@ -31,6 +31,20 @@ TEST(SendOutcomeTest, AnUnknownTopicHoldsTheFlowButIsTheTroubleOfItsRow) {
   EXPECT_EQ(ByRow(absl::StatusCode::kUnavailable), SendOutcome::kRefuse);
 }
 
+TEST(SendOutcomeTest, ServersThatDoNotAnswerAreNoRowsTrouble) {
+  EXPECT_EQ(InOrder(absl::StatusCode::kDeadlineExceeded),
+            SendOutcome::kBackpressure);
+  EXPECT_EQ(ByRow(absl::StatusCode::kDeadlineExceeded),
+            SendOutcome::kBackpressure);
+}
+
+TEST(SendOutcomeTest, AnErrorOfATopicLeavesOthersAlone) {
+  EXPECT_TRUE(IsOfTopic(absl::UnavailableError("unknown")));
+  EXPECT_TRUE(IsOfTopic(absl::DeadlineExceededError("no leader")));
+  EXPECT_FALSE(IsOfTopic(absl::ResourceExhaustedError("full")));
+  EXPECT_FALSE(IsOfTopic(absl::OkStatus()));
+}
+
 TEST(SendOutcomeTest, AFailedSinkIsReplaced) {
   EXPECT_EQ(InOrder(absl::StatusCode::kAborted), SendOutcome::kReplaceSink);
   EXPECT_EQ(ByRow(absl::StatusCode::kAborted), SendOutcome::kReplaceSink);

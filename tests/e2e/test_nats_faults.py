@@ -315,3 +315,35 @@ def _connected(relay, cluster):
                for words in lines[1:]):
             return node
     raise KeyError("no connection")
+
+
+def test_p9_a_stream_that_the_server_dates_anew_is_no_gap(
+        walpost, directory, database, outbox, topics):
+    """nats-server 2.9 does so after a restart, an edit, and a restart."""
+    server = Nats(directory / "nats").start()
+    try:
+        name = topics.rstrip(".").upper()
+        server.make_stream(name, [topics + ">"])
+        relay = walpost(database, server, topics, **sections(server.url)).run()
+
+        def restart(n):
+            server.kill()
+            server.start()
+            outbox.insert("order", "k", f'{{"n": {n}}}')
+            wait_until(lambda: len(server.read_all(topics)) == n,
+                       lambda: f"event {n}: {relay.get('/readyz')}", 30)
+
+        outbox.insert("order", "k", '{"n": 1}')
+        wait_until(lambda: len(server.read_all(topics)) == 1, "the first", 30)
+        before = server.api(f"STREAM.INFO.{name}")["created"]
+        restart(2)
+        server.edit_stream(name, max_msgs=1000)
+        restart(3)
+        after = server.api(f"STREAM.INFO.{name}")["created"]
+        note("dated anew" if after != before else "dated as before")
+        relay.wait_ready(30)
+        assert [record.value for record in server.read_all(topics)] == [
+            b'{"n": 1}', b'{"n": 2}', b'{"n": 3}']
+        assert relay.stop() == 0
+    finally:
+        server.close()

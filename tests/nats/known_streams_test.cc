@@ -58,6 +58,24 @@ TEST(KnownStreamsTest, AStreamThatWasMadeAgainIsReplaced) {
   EXPECT_TRUE(known.Observe("ORDERS", "t2"));
 }
 
+TEST(KnownStreamsTest, AStreamThatIsDatedAnewIsTheSame) {
+  KnownStreams known;
+  known.Redate("ORDERS", "t2");
+  EXPECT_EQ(known.text(), "");
+  known.OnAcknowledged("ORDERS", "t1", 5);
+  known.Redate("ORDERS", "t2");
+  EXPECT_TRUE(known.Observe("ORDERS", "t2"));
+  EXPECT_EQ(known.text(), "ORDERS=t2");
+  EXPECT_EQ(known.AcknowledgedUpTo("ORDERS"), 5u);
+}
+
+TEST(KnownStreamsTest, P9WhetherItIsTheSameIsNotKnownFromACheckpoint) {
+  KnownStreams known;
+  known.Reset("ORDERS=t1");
+  known.Redate("ORDERS", "t2");
+  EXPECT_FALSE(known.Observe("ORDERS", "t2"));
+}
+
 TEST(KnownStreamsTest, AStreamThatStaysBehindWasRestored) {
   KnownStreams known;
   known.OnAcknowledged("ORDERS", "t1", 5);

@@ -83,8 +83,9 @@ TEST_F(NatsSinkTest, P3NothingOfAKeyFollowsARejectedRecord) {
     ASSERT_TRUE(Produce(i, "k", "v").ok() || !reports_.not_delivered.ok());
   }
   TurnUntil([&] { return !reports_.not_delivered.ok(); });
-  EXPECT_TRUE(absl::IsUnavailable(reports_.not_delivered))
+  EXPECT_TRUE(absl::IsAborted(reports_.not_delivered))
       << reports_.not_delivered;
+  EXPECT_FALSE(reports_.failure.ok()) << "the owner must replace the sink";
   EXPECT_EQ(reports_.acknowledged, 5u);
   EXPECT_TRUE(absl::IsAborted(Offer(kRecords, "other", "v")));
   server_.Ask("$JS.API.STREAM.PURGE.S", "");

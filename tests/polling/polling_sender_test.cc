@@ -175,6 +175,49 @@ TEST_F(PollingSenderTest, ARowThatTheSinkDoesNotTakeNowIsReturnedUntilAReport) {
   EXPECT_EQ(failures_, 0);
 }
 
+TEST_F(PollingSenderTest, ASinkThatMayTakeMoreIsOfferedItAtOnce) {
+  sink_.AnswerWith(absl::ResourceExhaustedError("not now"));
+  EXPECT_EQ(Send("a", flight_), Sent::kNotNow);
+  EXPECT_FALSE(polling_sender_->WantsRows(kNow));
+  polling_sender_->OnCapacity();
+  EXPECT_TRUE(polling_sender_->WantsRows(kNow));
+}
+
+// An outage makes the waits longer, and its end makes them short again.
+TEST_F(PollingSenderTest, ANewSinkIsNotHeldForTheTroubleOfTheLast) {
+  sink_.AnswerWith(absl::DeadlineExceededError("no leader"));
+  MonotonicTime now = kNow;
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(Send("a", flight_, absl::OkStatus(), now), Sent::kNotNow);
+    now += std::chrono::seconds(10);
+    EXPECT_TRUE(polling_sender_->WantsRows(now)) << "at the latest";
+  }
+  polling_sender_->SetSink(nullptr);
+  polling_sender_->SetSink(&sink_);
+  EXPECT_EQ(Send("a", flight_, absl::OkStatus(), now), Sent::kNotNow);
+  EXPECT_TRUE(polling_sender_->WantsRows(now + std::chrono::seconds(2)));
+  EXPECT_EQ(polling_sender_->counters().not_delivered, 0u);
+}
+
+TEST_F(PollingSenderTest, P10WhatDelaysRowsIsKnownUntilARecordArrives) {
+  EXPECT_EQ(polling_sender_->delay(), "");
+  sink_.AnswerWith(absl::DeadlineExceededError("no leader"));
+  EXPECT_EQ(Send("a", flight_), Sent::kNotNow);
+  EXPECT_EQ(polling_sender_->delay(), "no leader");
+  sink_.AnswerWith(absl::OkStatus());
+  EXPECT_EQ(Send("a", flight_), Sent::kSent);
+  polling_sender_->OnSinkFailed(absl::AbortedError("the stream is full"));
+  EXPECT_EQ(polling_sender_->delay(), "the stream is full");
+  polling_sender_->OnNotDelivered(sink_.accepted()[0].sequence,
+                                  absl::AbortedError("closed"));
+  polling_sender_->SetSink(nullptr);
+  polling_sender_->SetSink(&sink_);
+  EXPECT_NE(polling_sender_->delay(), "") << "nothing has arrived yet";
+  EXPECT_EQ(Send("a", flight_), Sent::kSent);
+  polling_sender_->OnAcknowledged(sink_.accepted()[1].sequence, WallTime());
+  EXPECT_EQ(polling_sender_->delay(), "");
+}
+
 TEST_F(PollingSenderTest, WithoutRoomARowIsReturned) {
   for (const char* id : {"a", "b", "c"})
     EXPECT_EQ(Send(id, flight_), Sent::kSent);

@@ -181,7 +181,6 @@ asio::awaitable<void> PollingRelay::GiveUpSink() {
     deadline += std::min<milliseconds>(kSinkGrace, config_.polling.lease / 12);
   }
   co_await sinks_.Close(deadline);
-  called_back_ |= is_purge;
   ++rewinds_;
   WakePollers();
   sink_at_ = Clock::now();
@@ -273,15 +272,11 @@ void PollingRelay::NoteBrokers() {
   const uint64_t acknowledged = polling_sender_.counters().acknowledged;
   const bool moved = acknowledged != acknowledged_before_;
   acknowledged_before_ = acknowledged;
-  if (moved) {
-    backoff_.Reset();
-    called_back_ = false;
-  }
-  // Records that were called back still wait for Kafka, in their table.
-  const bool waits = called_back_ && HasPendingRows();
-  if (moved || (polling_sender_.in_flight_records() == 0 && !waits)) {
-    acknowledged_at_ = now;
-  }
+  if (moved) backoff_.Reset();
+  // Rows that were returned still wait for the brokers, in their table.
+  const bool waits = polling_sender_.in_flight_records() > 0 ||
+                     !polling_sender_.delay().empty();
+  if (moved || !waits) acknowledged_at_ = now;
   if (moved) brokers_seen_at_ = now;
   const SinkHealth sink = sinks_.Health();
   brokers_seen_at_ = std::max(brokers_seen_at_, sink.heard_at);

@@ -95,7 +95,6 @@ class PollingRelay {
   StateLog state_log_;
   uint64_t acknowledged_before_ = 0;
   MonotonicTime acknowledged_at_;
-  bool called_back_ = false;            // since the last acknowledgement
   MonotonicTime brokers_seen_at_;       // when a broker last sent something
   MonotonicTime brokers_connected_at_;  // when a connection was last up
   // After an outage the brokers may have to create topics first.

@@ -62,12 +62,15 @@ RelaySigns PollingRelay::Signs() const {
   if (signs.cursor_is_in_use) signs.trouble = waits_for;
   signs.brokers_were_reached = kafka_was_reached_;
   signs.brokers_unreachable_for = since(brokers_seen_at_);
-  signs.unacknowledged_for = since(acknowledged_at_);
+  if (polling_sender_.in_flight_records() > 0 || HasPendingRows()) {
+    signs.unacknowledged_for = since(acknowledged_at_);
+  }
   const SinkHealth kafka = sinks_.Health();
   signs.unknown_topic = kafka.missing_topic;
   signs.topic_refusal = kafka.topic_refusal;
   signs.brokers_are_connected = kafka.brokers_up > 0;
   signs.broker_trouble = kafka.trouble;
+  signs.sink_delay = polling_sender_.delay();
   signs.brokers_reject_credentials = kafka.rejects_credentials;
   return signs;
 }
