@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/kafka_cluster.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -256,7 +257,11 @@ std::optional<Gap> ContinuityState::VisibleGap(
 absl::Status ContinuityState::Hold(const Gap& gap) {
   latch_.Close(gap);
   IdentifySource();
-  return StatusOfGap(*latch_.gap());
+  Gap held = *latch_.gap();  // of a record, perhaps: its code alone
+  if (IsRabbitmqCluster(Known().kafka_cluster)) {
+    held.text = ForUnreadBrokers(held.text);
+  }
+  return StatusOfGap(held);
 }
 
 absl::Status ContinuityState::HoldTable(Gap gap, const KnownSource& known) {

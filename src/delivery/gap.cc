@@ -20,7 +20,13 @@ constexpr std::string_view kGaps[] = {
 std::string ForUnreadBrokers(std::string_view text) {
   return absl::StrReplaceAll(
       {text.data(), text.size()},
-      {{kRecover, kRecoverUnread}, {kRecoverSlot, kRecoverSlotUnread}});
+      {{kRecover, kRecoverUnread},
+       {kRecoverSlot, kRecoverSlotUnread},
+       {"Run walpost verify -c FILE to see which; ", "Therefore "},
+       // Of a table that was passed over: only --missing settles it.
+       {" --missing", " --since TIME"},
+       {"walpost then continues by itself. To continue without them, stop",
+        "then, or to continue without them, stop"}});
 }
 
 bool IsGap(std::string_view reason_code) {

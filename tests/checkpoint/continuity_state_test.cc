@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/kafka_cluster.h"
 #include "base/reason_code.h"
 #include "support/memory_sink.h"
 
@@ -99,6 +100,18 @@ TEST_F(ContinuityStateTest, ARecordMakesItASecondStart) {
   ASSERT_TRUE(Continue(Server(), Record()).ok());
   EXPECT_FALSE(continuity_.is_first_start());
   EXPECT_EQ(continuity_.birth(), Lsn(100));
+}
+
+// A queue is not read back, and the record has the code of the gap alone.
+TEST_F(ContinuityStateTest, P9AGapOnRecordHasTheRemedyOfTheBrokers) {
+  BirthRecord record = Record();
+  record.gap = kGapSlotAdvanced;
+  for (const bool is_rabbitmq : {false, true}) {
+    record.kafka_cluster = is_rabbitmq ? kUnnamedRabbitmq : kUnnamedNats;
+    const std::string text(Continue(Server(), record).message());
+    EXPECT_EQ(text.find("--since TIME") != std::string::npos, is_rabbitmq)
+        << text;
+  }
 }
 
 TEST_F(ContinuityStateTest, P9ARecordKnowsWhatThePublicationCovered) {

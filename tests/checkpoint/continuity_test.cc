@@ -321,6 +321,26 @@ TEST(ContinuityTest, RemediesForRabbitmqDoNotReadItBack) {
   }
 }
 
+TEST(ContinuityTest, RemediesForCoverageInRabbitmqDoNotReadItBack) {
+  KnownSource known = Known();
+  ObservedSource observed = Observed();
+  observed.kafka_cluster = kUnnamedRabbitmq;
+  for (const char* before :
+       {"16388:690,public.outbox=16385.r16394:691,*=passed.16400@0/64",
+        "16388:700,public.outbox=16385.r16394:691"}) {
+    known.coverage = before;
+    observed.coverage =
+        "16388:690,public.outbox=16385.r16394:691,public.more=16400.r16401:692";
+    const Continuity judged = JudgeContinuity(known, observed, "orders");
+    ASSERT_EQ(judged.kind, Kind::kGap) << before;
+    EXPECT_THAT(judged.text, HasSubstr("--since TIME"));
+    EXPECT_THAT(judged.text, HasSubstr("recover -c FILE --accept"));
+    EXPECT_THAT(judged.text, Not(HasSubstr("--missing")));
+    EXPECT_THAT(judged.text, Not(HasSubstr("verify")));
+    EXPECT_THAT(judged.text, Not(HasSubstr("by itself")));
+  }
+}
+
 TEST(ContinuityTest, ALostSlotHasTheReasonThatTheServerGives) {
   for (const auto& [reason, part] : std::map<std::string, std::string>{
            {"", "the server removed WAL that it needed"},
