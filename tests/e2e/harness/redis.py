@@ -238,14 +238,10 @@ class RedisCluster:
 
     def servers_of(self, key):
         """The server that has the slot of `key`, and its replicas."""
-        port = self.master_of(key).port
-        of_master = next(node_id for node_id, its_port, *_ in self.nodes()
-                         if its_port == port)
-        lines = self.servers[0].ask("CLUSTER", "NODES").decode().splitlines()
-        ports = [int(place.partition("@")[0].rpartition(":")[2])
-                 for node_id, place, _, master, *_ in map(str.split, lines)
-                 if of_master in (node_id, master)]
-        return [server for server in self.servers if server.port in ports]
+        port = str(self.master_of(key).port)
+        return [server for server in self.servers
+                if port in (str(server.port),
+                            server.info("replication", "master_port"))]
 
     def wait_failover(self, old, seconds=60):
         """Waits until other servers serve all slots."""
