@@ -75,8 +75,13 @@ std::vector<RedisWriter*> ClusterSink::AllWriters() const {
 }
 
 bool ClusterSink::CloseOne() {
-  const auto idle = std::ranges::find_if(
-      writers_, [](const auto& entry) { return entry.second->is_idle(); });
+  auto idle = std::ranges::find_if(writers_, [](const auto& entry) {
+    return entry.second->is_idle() && entry.second->awaiting_stream().empty();
+  });
+  if (idle == writers_.end()) {
+    idle = std::ranges::find_if(
+        writers_, [](const auto& entry) { return entry.second->is_idle(); });
+  }
   if (idle == writers_.end()) return false;
   idle->second->Abandon();
   writers_.erase(idle);

@@ -1,7 +1,11 @@
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "absl/strings/string_view.h"
 #include "base/kafka_cluster.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
@@ -13,6 +17,23 @@ namespace walpost {
 namespace asio = boost::asio;
 
 namespace {
+
+// The message without the server by which it begins: the subject names it.
+std::string WithoutServer(absl::string_view message,
+                          const std::string& subject) {
+  std::string_view cause(message.data(), message.size());
+  // A connection does not know that it is one to a Sentinel.
+  const size_t place = std::min(subject.find(' '), subject.size());
+  const std::string connection = "Redis" + subject.substr(place);
+  for (const std::string_view server :
+       {std::string_view(subject), std::string_view(connection)}) {
+    if (!cause.starts_with(server)) continue;
+    cause.remove_prefix(server.size());
+    cause.remove_prefix(std::min(cause.find_first_not_of(": "), cause.size()));
+    break;
+  }
+  return std::string(cause);
+}
 
 class RedisCheck {
  public:
@@ -89,10 +110,8 @@ class RedisCheck {
 
   void AddUnreached(const absl::Status& opened, const RedisSession& session) {
     const bool is_rejected = session.rejects_credentials();
-    // "Redis at 127.0.0.1:6379" is said once.
     const std::string& subject = session.name();
-    std::string cause(opened.message());
-    if (cause.starts_with(subject + ": ")) cause.erase(0, subject.size() + 2);
+    const std::string cause = WithoutServer(opened.message(), subject);
     if (is_rejected) {
       Add(Severity::kError, FindingId(kFindingCredentialsRejected), subject,
           cause, "correct redis.user, redis.password or redis.tls.*");

@@ -69,6 +69,9 @@ constexpr std::array kRules = {
     Rule{"ERR unknown command 'SENTINEL'", Remedy::kRefused, kOperator,
          "it is a Redis server, not a Sentinel: name it in redis.address, in "
          "place of redis.sentinels and redis.master"},
+    Rule{"ERR unknown command 'CLUSTER'", Remedy::kRefused, kOperator,
+         "it is not a node of a Redis Cluster: name a Sentinel in "
+         "redis.sentinels, and a server in redis.address"},
     Rule{"MOVED ", Remedy::kReconnect, kUnavailable, ""},
     Rule{"ERR This instance has cluster support disabled", Remedy::kRefused,
          kOperator, "redis.address in place of redis.cluster"},

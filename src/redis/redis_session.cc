@@ -148,7 +148,7 @@ asio::awaitable<absl::StatusOr<ServerPlace>> RedisSession::AskSentinel(
   const Reply& answer = replies.front();
   if (answer.is_error()) {
     co_return Refused(answer.text(),
-                      fmt::format("asking {} for its master", name_));
+                      fmt::format("{}: asked for the master", name_));
   }
   if (answer.size() != 2) {
     co_return absl::UnavailableError(

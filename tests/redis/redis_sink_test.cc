@@ -318,6 +318,15 @@ TEST_F(RedisSinkTest, AServerWithoutTlsIsSuspected) {
               HasSubstr("If not, set redis.tls.enabled: false"));
 }
 
+TEST_F(RedisSinkTest, CheckNamesASentinelThatIsDownOnce) {
+  server_.Kill();
+  options_.sentinels = {std::exchange(options_.address, "")};
+  options_.master = "shop";
+  EXPECT_THAT(FirstFinding(options_),
+              HasSubstr("redis_unavailable Sentinel at " + server_.address() +
+                        ": Connection refused"));
+}
+
 // It ends a connection that does not begin with a handshake.
 TEST(RedisCheckTest, AServerWithTlsIsSuspected) {
   boost::asio::io_context io;
