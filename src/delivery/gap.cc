@@ -23,7 +23,7 @@ std::string ForUnreadBrokers(std::string_view text) {
       {{kRecover, kRecoverUnread},
        {kRecoverSlot, kRecoverSlotUnread},
        {"Run walpost verify -c FILE to see which; ", "Therefore "},
-       // Of a table that was passed over: only --missing settles it.
+       // A table that was passed over is settled by --missing alone.
        {" --missing", " --since TIME"},
        {"walpost then continues by itself. To continue without them, stop",
         "then, or to continue without them, stop"}});

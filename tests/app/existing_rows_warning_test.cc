@@ -102,6 +102,14 @@ TEST_F(ExistingRowsWarningTest, EachHistoryHasItsWords) {
                   "older than slot orders"));
 }
 
+TEST_F(ExistingRowsWarningTest, OneRowIsInTheSingular) {
+  server_.Answer(kSlot, testing::SlotAt("0/150"));
+  server_.Answer(kCount, {{"1"}});
+  EXPECT_THAT(Find(), ElementsAre(HasSubstr(
+                          "has 1 row that is older than slot orders: it will "
+                          "not be published")));
+}
+
 TEST_F(ExistingRowsWarningTest, AfterTheFirstStreamNothingIsCounted) {
   server_.Answer(kSlot, testing::SlotAt("0/151"));
   EXPECT_THAT(Find(), IsEmpty());
