@@ -68,7 +68,7 @@ struct RelaySigns {
   std::string broker_trouble;  // why they are unreachable, and the remedy
   bool brokers_reject_credentials = false;          // that is why
   std::chrono::milliseconds unacknowledged_for{0};  // the oldest in flight
-  std::string sink_delay;  // why the sink took no record last; or empty
+  std::string sink_delay;     // why the sink took no record last; or empty
   std::string unknown_topic;  // unknown to the brokers; or empty
   std::string topic_refusal;  // why they would not create it; or empty
 

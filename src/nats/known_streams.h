@@ -41,8 +41,9 @@ class KnownStreams {
   // time, and has been replaced.
   bool Observe(std::string_view name, std::string_view created);
   // A stream of that name holds messages from before `created`, and all
-  // acknowledged ones by their number: a known one is the same, dated anew.
-  // Without an acknowledgement that this process has seen, that is not known.
+  // acknowledged ones by their number: a known one is the same, with another
+  // date. Without an acknowledgement that this process has seen, that is not
+  // known.
   void Redate(std::string_view name, std::string_view created);
   // It ended at `last` when `acknowledged` was acknowledged already.
   void ObserveEnd(std::string_view name, uint64_t last, uint64_t acknowledged,

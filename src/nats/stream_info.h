@@ -20,7 +20,7 @@ struct StreamInfo {
   // When it was created, with nanoseconds, as the server says it: one that was
   // deleted and created again has another.
   std::string created;
-  // It holds messages that are older: the server has dated it anew
+  // It holds messages that are older: the server has given it another date
   // (nats-server 2.9 does, after a restart, an edit, and another restart).
   bool has_older_messages = false;
   uint64_t last_sequence = 0;

@@ -258,9 +258,9 @@ absl::StatusOr<ExpectationQuery> ExpectationQuery::Create(
     const ConfirmedBy& confirmed_by, OriginFilter origin,
     ComparedAs compared_as) {
   const Expressions expressions(table, columns);
-  WALPOST_ASSIGN_OR_RETURN(TopicTemplate topic,
-                           TopicTemplate::Parse(TopicTemplateOf(table, route),
-                                                route.names));
+  WALPOST_ASSIGN_OR_RETURN(
+      TopicTemplate topic,
+      TopicTemplate::Parse(TopicTemplateOf(table, route), route.names));
   ExpectationQuery query(std::move(topic));
   WALPOST_ASSIGN_OR_RETURN(const std::string id,
                            expressions.Field(table.columns.id, {"id"}));
