@@ -1,6 +1,7 @@
 #include "redis/cluster_sink.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <utility>
 
@@ -10,6 +11,9 @@
 
 namespace walpost {
 namespace {
+
+// A server answers a probe each second.
+constexpr std::chrono::seconds kSilentAfter{3};
 
 // Adds what one of the writers knows.
 void AddHealth(SinkHealth one, SinkHealth& all) {
@@ -113,8 +117,25 @@ SinkHealth ClusterSink::Health() {
   SinkHealth all = std::move(servers.empty() ? unreached : reached);
   all.is_comparing = reached.is_comparing || unreached.is_comparing;
   all.brokers_up = servers.size();
+  AddSilent(all);
   AddWaiting(all);
   return all;
+}
+
+void ClusterSink::AddSilent(SinkHealth& all) const {
+  using std::chrono::duration_cast;
+  using std::chrono::seconds;
+  for (const auto& [slot, writer] : writers_) {
+    if (!all.trouble.empty()) return;
+    const SinkHealth one = writer->Health();
+    const MonotonicTime::duration behind = all.heard_at - one.heard_at;
+    if (one.brokers_up == 0 || writer->is_idle() || behind < kSilentAfter) {
+      continue;
+    }
+    all.trouble =
+        fmt::format("{} has answered nothing for {} s, and others do",
+                    writer->server(), duration_cast<seconds>(behind).count());
+  }
 }
 
 void ClusterSink::AddWaiting(SinkHealth& all) const {

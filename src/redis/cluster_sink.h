@@ -68,6 +68,9 @@ class ClusterSink final : public Sink, private RecordReports {
   std::shared_ptr<RedisWriter> StartWriter(std::optional<uint16_t> slot);
   // With `lookout_`.
   std::vector<RedisWriter*> AllWriters() const;
+  // Names a server that does not answer for records in flight, while others
+  // answer.
+  void AddSilent(SinkHealth& all) const;
   // What is known of the servers that records wait for.
   void AddWaiting(SinkHealth& all) const;
   // nullptr: there are too many, and all of them have records.

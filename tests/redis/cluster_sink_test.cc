@@ -39,10 +39,10 @@ std::string StreamOf(uint16_t third) {
 
 class ClusterSinkTest : public ::testing::Test {
  protected:
-  void Begin() {
+  void Begin(seconds timeout = seconds(2)) {
     RedisOptions options;
     options.cluster = cluster_.addresses();
-    options.timeout = seconds(2);
+    options.timeout = timeout;
     auto made =
         RedisSinks(io_.get_executor(), options)(SinkOptions(), reports_, [] {});
     ASSERT_TRUE(made.ok()) << made.status();
@@ -111,6 +111,22 @@ TEST_F(ClusterSinkTest, P10AMasterThatIsDownIsNamedOnceARecordWaitsForIt) {
   EXPECT_EQ(sink_->Health().trouble, "");
   EXPECT_GT(sink_->Health().heard_at, Clock::now() - seconds(3));
   EXPECT_TRUE(reports_.failure.ok()) << reports_.failure;
+}
+
+TEST_F(ClusterSinkTest, P10AMasterThatIsSilentIsNamed) {
+  Begin(seconds(10));
+  TurnUntil([&] { return IsUp(); });
+  const std::string stream = StreamOf(2);
+  Produce(stream);
+  TurnUntil([&] { return reports_.acknowledged == 1; });
+  cluster_.server(2).Freeze();
+  Produce(stream);
+  TurnUntil([&] { return !sink_->Health().trouble.empty(); });
+  EXPECT_THAT(sink_->Health().trouble, HasSubstr(cluster_.server(2).address() +
+                                                 " has answered nothing"));
+  cluster_.server(2).Thaw();
+  TurnUntil([&] { return reports_.acknowledged == 2; });
+  EXPECT_EQ(sink_->Health().trouble, "");
 }
 
 TEST_F(ClusterSinkTest, P10AMasterThatRefusesThePasswordIsNamed) {
