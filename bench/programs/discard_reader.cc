@@ -67,7 +67,7 @@ class DiscardReader {
         told_ = now;
       }
       if (rows_ >= rows) break;
-      const std::chrono::microseconds pause = pacer_.PauseAfter(taken, now);
+      const ReadPacer::Duration pause = pacer_.PauseAfter(taken, now);
       if (pause > pause.zero()) std::this_thread::sleep_for(pause);
       Wait();
     }
@@ -107,7 +107,10 @@ class DiscardReader {
       if (size > kXLogDataHeader && data[0] == 'w') {
         const std::string_view message(data + kXLogDataHeader,
                                        size - kXLogDataHeader);
-        if (message[0] == 'I') ++rows_;
+        if (message[0] == 'I') {
+          ++rows_;
+          ++taken.events;
+        }
         if (message[0] == 'C' && notes_lags_) NoteLag(message);
       }
       PQfreemem(data);
@@ -142,7 +145,8 @@ class DiscardReader {
 
   bool notes_lags_;
   std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
-  ReadPacer pacer_;
+  // Nothing is acknowledged: it pauses for as long as it may.
+  ReadPacer pacer_{std::chrono::milliseconds(5)};
   Clock::time_point told_ = Clock::now();
   int64_t rows_ = 0;
   std::vector<Lag> lags_;

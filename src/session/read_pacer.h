@@ -6,7 +6,7 @@
 // read, it pauses, and what comes meanwhile goes out together. As Nagle's
 // algorithm does, it takes its measure from the acknowledgements: brokers that
 // are slow, or short of CPU, get fewer and larger requests. It never pauses
-// after a full read (there is more), nor where nothing would gather (latency).
+// before all is read that is there, nor where nothing would gather (latency).
 // Figures: bench/README.md.
 //
 // Pure: the caller passes the time.
@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <utility>
 
 #include "base/time.h"
 
@@ -61,11 +62,13 @@ class ReadPacer {
   Duration PauseAfter(Taken read, MonotonicTime now) {
     Measure(read, now);
     if (read.events > 0 && !unacknowledged_since_) unacknowledged_since_ = now;
-    if (read.bytes + read.largest > kFullRead) return {};
-    const Duration pause =
-        std::min({longest_, kAcknowledgements * AcknowledgementTime(now),
-                  time_to_gather_});
-    return pause < worthwhile_ ? Duration() : pause;
+    was_full_ = read.bytes + read.largest > kFullRead;
+    return was_full_ ? Duration() : Pause(now);
+  }
+
+  // Nothing more is there. Returns the pause before the next read; zero: none.
+  Duration PauseAtEnd(MonotonicTime now) {
+    return std::exchange(was_full_, false) ? Pause(now) : Duration();
   }
 
   // Every event that was handed on is acknowledged.
@@ -96,6 +99,13 @@ class ReadPacer {
     counted_.events += read.events;
   }
 
+  Duration Pause(MonotonicTime now) const {
+    const Duration pause =
+        std::min({longest_, kAcknowledgements * AcknowledgementTime(now),
+                  time_to_gather_});
+    return pause < worthwhile_ ? Duration() : pause;
+  }
+
   // At least what the oldest one without an acknowledgement has waited.
   Duration AcknowledgementTime(MonotonicTime now) const {
     if (!unacknowledged_since_) return acknowledged_after_;
@@ -103,6 +113,7 @@ class ReadPacer {
   }
 
   Duration longest_;
+  bool was_full_ = false;  // the last read
   Duration acknowledged_after_{};
   std::optional<MonotonicTime> unacknowledged_since_;
 

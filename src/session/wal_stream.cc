@@ -123,7 +123,10 @@ absl::StatusOr<WalStream::Next> WalStream::TakeSome(FrameSource& source) {
         received = false;
         break;
       case FrameSource::Read::kEmpty:
-        if (received) return Next::kReadable;
+        if (received) {
+          pause_ = pacer_.PauseAtEnd(source.Now());
+          return pause_ > pause_.zero() ? Next::kPause : Next::kReadable;
+        }
         if (since_receive_.messages > 0) {
           NoteReceived(source.Now());
           if (pause_ > pause_.zero()) return Next::kPause;

@@ -55,7 +55,7 @@ class WalStream {
     std::chrono::milliseconds wal_sender_timeout{30'000};
     // The longest time that an event waits so that others share its request
     // (read_pacer.h); 0: none.
-    std::chrono::milliseconds latency_target{6};
+    std::chrono::milliseconds latency_target{5};
     // Another instance may get the slot while this process is suspended.
     bool slot_is_shared = false;
     // Before rows of a table that is new by its pattern, it drains and ends in

@@ -335,7 +335,7 @@ const Row kRows[] = {
     {"delivery.shutdown_timeout", "10000",
      "{delivery: {shutdown_timeout: 0s}}", "0",
      [](const Config& c) { return Text(c.shutdown_timeout); }},
-    {"delivery.latency_target", "6",
+    {"delivery.latency_target", "5",
      "{delivery: {latency_target: 0ms}}", "0",
      [](const Config& c) { return Text(c.postgres.latency_target); }},
     {"delivery.guarantee", "0", "{delivery: {guarantee: exactly_once}}", "1",

@@ -85,7 +85,7 @@ delivery:
   max_in_flight_records: auto
   max_in_flight_bytes: 16MiB
   shutdown_timeout: 10s
-  latency_target: 6ms
+  latency_target: 5ms
   guarantee: at_least_once
   transaction_interval: 50ms
   transaction_idle: 5ms

@@ -119,6 +119,14 @@ TEST_F(ReadPacerTest, NeverPausesAfterAFullRead) {
       << "it was still busy";
 }
 
+TEST_F(ReadPacerTest, PausesOnceAllIsReadBehindAFullRead) {
+  BecomeBusy();
+  EXPECT_EQ(pacer_.PauseAtEnd(now_), kNone) << "it has paused already";
+  EXPECT_EQ(Read(40, kFull, microseconds(10)), kNone);
+  EXPECT_GT(pacer_.PauseAtEnd(now_), kNone);
+  EXPECT_EQ(pacer_.PauseAtEnd(now_), kNone) << "and once";
+}
+
 TEST_F(ReadPacerTest, NoMoreGathersThanASocketHolds) {
   BecomeBusy(100, /*bytes=*/80 * kFull);  // in 10 ms
   EXPECT_EQ(Read(1, 300, microseconds(10)), microseconds(250));

@@ -32,7 +32,7 @@ struct WalSourceOptions {
   // duplicates after a crash; every commit would cost 15 % throughput.
   std::chrono::milliseconds status_interval{200};
   // The longest time that an event waits so that others share its request.
-  std::chrono::milliseconds latency_target{6};
+  std::chrono::milliseconds latency_target{5};
   // WAL that the server may keep for the slot before walpost reports at risk;
   // 0: the server's limit (health/wal_budget.h).
   size_t wal_budget_bytes = 0;
