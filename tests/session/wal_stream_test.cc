@@ -527,6 +527,33 @@ TEST_F(WalStreamTest, AnAbandonedStreamTakesNothingMore) {
 
 // ---- Waiting.
 
+TEST_F(WalStreamTest, EventsGatherWhileAcknowledgementsTakeTheirTime) {
+  consumer_.is_drained = true;
+  uint64_t lsn = 0x200;
+  const auto take = [&](const std::vector<std::string>& ids) {
+    if (!ids.empty()) Transaction(lsn += 0x10, ids);
+    Next next = *Take();
+    while (next == Next::kMore) next = *Take();
+    return next;
+  };
+  EXPECT_EQ(take({"a"}), Next::kReadable) << "a quiet stream";
+  for (int i = 0; i < 100; ++i) {
+    Pass(milliseconds(1));
+    stream_.OnProgress(frames_.now);
+    take({"a"});
+  }
+  stream_.OnProgress(frames_.now + milliseconds(1));
+  EXPECT_EQ(take({"a"}), Next::kPause);
+  stream_.SendStatusIfDue(frames_).IgnoreError();
+  const auto wait = stream_.WaitUntil(Next::kPause, frames_.now) - frames_.now;
+  EXPECT_LE(wait, Options().latency_target);
+  EXPECT_GE(wait, milliseconds(2)) << "which two events take";
+
+  const std::vector<std::string> many(100, std::string(200, 'x'));
+  EXPECT_EQ(take(many), Next::kPause) << "behind a full read, too";
+  EXPECT_EQ(take({}), Next::kReadable) << "nothing has come meanwhile";
+}
+
 TEST_F(WalStreamTest, WakesForRoomForNewsAndForTheEnd) {
   stream_.SendStatusIfDue(frames_).IgnoreError();
   consumer_.can_take = false;
