@@ -1,4 +1,7 @@
-"""sink: nats: what walpost tells an operator to do works when it is done."""
+"""sink: nats: what walpost tells an operator to do works when it is done.
+
+The long form pastes the commands into a shell (scripts/fetch-nats).
+"""
 
 import json
 import os
@@ -8,10 +11,8 @@ import subprocess
 import pytest
 
 from harness import Authority, wait_until
+from harness.matrix import LONG
 from harness.nats import Nats, NatsCluster, nats_cli, sections, wait_records
-
-_NEEDS_CLI = pytest.mark.skipif(not nats_cli(), reason="needs the program nats")
-
 
 @pytest.fixture(scope="module")
 def nats(module_directory):
@@ -47,7 +48,7 @@ def _paste(command, **env):
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-@_NEEDS_CLI
+@pytest.mark.long
 def test_a_missing_stream_is_made_by_the_command(relay_to, directory, topics):
     """On one server, with a password and TLS: neither three replicas nor the
     password are in the command."""
@@ -74,7 +75,7 @@ def test_a_missing_stream_is_made_by_the_command(relay_to, directory, topics):
         server.close()
 
 
-@_NEEDS_CLI
+@pytest.mark.long
 def test_a_missing_stream_of_a_cluster_has_three_replicas(relay_to, directory,
                                                           topics):
     cluster = NatsCluster(directory / "cluster").start()
@@ -102,7 +103,7 @@ def test_p8_dead_letters_get_a_stream(relay_to, database, outbox, nats, topics,
         found = _finding(relay, "stream_missing", dead)
         assert found["severity"] == severity, found
         assert (relay.verb("check").returncode != 0) == (severity == "error")
-        if not nats_cli():
+        if not LONG:
             return
         _paste(found["remedy"])
         assert _finding(relay, "stream_missing") is None
@@ -136,7 +137,7 @@ def test_p8_a_stream_that_lacks_a_new_subject_is_edited(
         outbox.insert("two words", "k", "1")
         text = relay.wait_unready(r"10058", 60)
         assert "nats stream edit NAME --subjects ... --subjects" in text, text
-        if not nats_cli():
+        if not LONG:
             return
         _paste(found["remedy"])
         relay.stop()

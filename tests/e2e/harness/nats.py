@@ -1,17 +1,19 @@
 """Private NATS servers with JetStream, and the judge of what has come there."""
 
 import contextlib
+import functools
 import json
-import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import time
 
 from harness.checker import Checker
 from harness.figures import note
 from harness.judge import MOST_MEMORY
 from harness.nats_client import NatsClient, NatsReader
+from harness.paths import REPOSITORY
 from harness.ports import free_port
 from harness.process import Process
 from harness.waiting import wait_until
@@ -206,9 +208,11 @@ def judge_nats(outbox, broker, relay, *, takeover=False, at_least=100,
     return checker
 
 
+@functools.cache
 def nats_cli():
-    """The program `nats`, or None: WALPOST_NATS_CLI, or in the PATH."""
-    return os.environ.get("WALPOST_NATS_CLI") or shutil.which("nats")
+    """The program `nats`."""
+    return subprocess.run([REPOSITORY / "scripts" / "fetch-nats"], check=True,
+                          text=True, stdout=subprocess.PIPE).stdout.strip()
 
 
 def wait_records(broker, prefix, count, seconds=30):
