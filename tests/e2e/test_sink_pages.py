@@ -88,7 +88,7 @@ def test_the_page_of_nats(page_of, nats):
     assert relay.stop() == 0
 
 
-@pytest.mark.skipif(not nats_cli(), reason="needs the program nats")
+@pytest.mark.long
 def test_the_commands_of_the_page_of_nats_make_its_stream(nats):
     def paste(beginning):
         command = _block("nats", "sh", beginning).strip()
