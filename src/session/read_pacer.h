@@ -49,7 +49,9 @@ class ReadPacer {
   // It ends when so much has gathered. A Unix socket holds some 160 messages of
   // 300 bytes, and the walsender would wait for room.
   static constexpr size_t kGatheredMessages = 128;
-  static constexpr size_t kGatheredBytes = 24'000;
+  static constexpr size_t kGatheredBytes = kFullRead;
+  // Of a stream that is faster, enough is there without a pause at the end.
+  static constexpr std::chrono::milliseconds kSlow{1};
   // There is no pause in which fewer events than this are expected.
   static constexpr size_t kWorthwhile = 2;
   // The rate of events is measured for as long.
@@ -68,7 +70,8 @@ class ReadPacer {
 
   // Nothing more is there. Returns the pause before the next read; zero: none.
   Duration PauseAtEnd(MonotonicTime now) {
-    return std::exchange(was_full_, false) ? Pause(now) : Duration();
+    const bool was_full = std::exchange(was_full_, false);
+    return was_full && time_to_gather_ >= kSlow ? Pause(now) : Duration();
   }
 
   // Every event that was handed on is acknowledged.

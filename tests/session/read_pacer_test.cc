@@ -128,8 +128,10 @@ TEST_F(ReadPacerTest, PausesOnceAllIsReadBehindAFullRead) {
 }
 
 TEST_F(ReadPacerTest, NoMoreGathersThanASocketHolds) {
-  BecomeBusy(100, /*bytes=*/80 * kFull);  // in 10 ms
+  BecomeBusy(100, /*bytes=*/40 * kFull);  // in 10 ms
   EXPECT_EQ(Read(1, 300, microseconds(10)), microseconds(250));
+  EXPECT_EQ(Read(40, kFull, microseconds(10)), kNone);
+  EXPECT_EQ(pacer_.PauseAtEnd(now_), kNone) << "more comes at once";
   BecomeBusy(/*events=*/1'280, /*bytes=*/1'280);
   EXPECT_EQ(Milliseconds(3 * Read(1, 1, microseconds(10))), 1)
       << "of messages, of which each event has three";
