@@ -50,7 +50,7 @@ class ReadPacer {
   // 300 bytes, and the walsender would wait for room.
   static constexpr size_t kGatheredMessages = 128;
   static constexpr size_t kGatheredBytes = kFullRead;
-  // Of a stream that is faster, enough is there without a pause at the end.
+  // A stream that is faster needs no pause at the end: more comes at once.
   static constexpr std::chrono::milliseconds kSlow{1};
   // There is no pause in which fewer events than this are expected.
   static constexpr size_t kWorthwhile = 2;
