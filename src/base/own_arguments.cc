@@ -17,13 +17,16 @@ std::string& OwnArguments() {
 
 }  // namespace
 
-std::string ShellWord(std::string_view text) {
-  const bool is_plain =
-      !text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos;
-  if (is_plain) return std::string(text);
+std::string ShellQuoted(std::string_view text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
   return quoted + "'";
+}
+
+std::string ShellWord(std::string_view text) {
+  const bool is_plain =
+      !text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos;
+  return is_plain ? std::string(text) : ShellQuoted(text);
 }
 
 void SetOwnArguments(std::string arguments) {

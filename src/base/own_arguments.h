@@ -21,6 +21,8 @@ inline constexpr std::string_view kOwnArguments = "-c FILE";
 
 // `text` as one word of a POSIX shell: in single quotes if it needs them.
 std::string ShellWord(std::string_view text);
+// The same, in quotes in any case.
+std::string ShellQuoted(std::string_view text);
 
 // Arguments that a command needs to have the configuration of this process, as
 // words of a shell. To be set once, before there is a second thread that shows

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "absl/strings/str_replace.h"
+#include "base/own_arguments.h"
 #include "fmt/format.h"
 #include "rapidjson/stringbuffer.h"
 #include "rapidjson/writer.h"
@@ -14,12 +14,6 @@ using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
 
 void WriteText(JsonWriter& writer, std::string_view text) {
   writer.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
-}
-
-// For a shell.
-std::string Quoted(std::string_view text) {
-  return fmt::format("'{}'", absl::StrReplaceAll({text.data(), text.size()},
-                                                 {{"'", "'\\''"}}));
 }
 
 }  // namespace
@@ -71,7 +65,7 @@ std::string NatsProgram(const NatsOptions& options) {
   std::string program = "nats";
   const auto add = [&program](std::string_view option, std::string_view value) {
     if (value.empty()) return;
-    program += fmt::format(" {} {}", option, Quoted(value));
+    program += fmt::format(" {} {}", option, ShellQuoted(value));
   };
   add("--server", options.servers);
   add("--tlsca", options.tls.ca_file);
@@ -91,16 +85,16 @@ std::string MakeStreamCommand(const NatsOptions& options, std::string_view name,
                               std::string_view filter, bool is_clustered) {
   return fmt::format(
       "{} stream add {} --subjects {} --storage file --replicas {} --defaults",
-      NatsProgram(options), name, Quoted(filter), is_clustered ? 3 : 1);
+      NatsProgram(options), name, ShellQuoted(filter), is_clustered ? 3 : 1);
 }
 
 std::string EditSubjectsCommand(const NatsOptions& options,
                                 std::string_view name,
                                 const std::vector<std::string>& subjects) {
   std::string command =
-      fmt::format("{} stream edit {}", NatsProgram(options), Quoted(name));
+      fmt::format("{} stream edit {}", NatsProgram(options), ShellQuoted(name));
   for (const std::string& subject : subjects) {
-    command += fmt::format(" --subjects {}", Quoted(subject));
+    command += fmt::format(" --subjects {}", ShellQuoted(subject));
   }
   return command + " --force";
 }

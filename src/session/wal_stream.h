@@ -9,7 +9,8 @@
 //
 //   Check ─▶ TakeFrames ─▶ SendStatusIfDue ─▶ wait
 //
-// What the consumer does meanwhile, OnProgress tells it.
+// OnProgress is called when the consumer may have gone on meanwhile.
+//
 // Per turn it takes a limited number of frames, so that the owner's other work
 // is served. If the consumer does not take an event, the event is kept, nothing
 // further is read, and feedback continues.
