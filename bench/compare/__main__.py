@@ -2,7 +2,8 @@
 
 Called by bench/run. Raw figures go to raw/*.csv in --output (build/bench) while
 it runs, the report to RESULTS.md beside them. --publish writes the report to
-bench/RESULTS.md and copies the figures that it was made from to bench/raw.
+bench/RESULTS.md, its tables to the other pages that have some (pages.py), and
+copies the figures that it was made from to bench/raw.
 Exits with 1 when a run was void.
 """
 
@@ -21,6 +22,7 @@ from compare import database, plan, rate, restart
 from compare.contenders import NAMES, make
 from compare.drain import Drain
 from compare.environment import describe
+from compare.pages import write_pages
 from compare.records import Records
 from compare.report import write_report
 from compare.stage import REPOSITORY, servers, settle
@@ -133,8 +135,8 @@ def arguments():
     level = parser.add_mutually_exclusive_group()
     for name, text in (("smoke", "a minute or two, without Debezium"),
                        ("short", "one round of the main scenarios"),
-                       ("core", "the default: all scenarios, within two hours"),
-                       ("full", "the matrix: a day")):
+                       ("core", "the default: all that is published, two hours"),
+                       ("full", "the matrix: days")):
         level.add_argument(f"--{name}", dest="level", action="store_const",
                            const=name, help=text)
     parser.add_argument("--only", nargs="+", default=(), metavar="SCENARIO",
@@ -181,7 +183,8 @@ def main():
         groups = plan.groups(options.level, options.only, options.contenders,
                              options.rounds, options.rows, options.polling)
         progress = Progress(plan.runs(groups))
-        print(f"shuffled with --seed {options.seed}", flush=True)
+        print(f"about {plan.minutes(groups):.0f} minutes, shuffled with --seed "
+              f"{options.seed}", flush=True)
         environment.write_text(json.dumps(
             {**describe(), "note": options.note, "level": options.level,
              "seed": options.seed}, indent=1))
@@ -192,7 +195,10 @@ def main():
                 run_group(stage, group, records, progress, dice, options.level)
         failed = any(records.of(group.scenario).voids() for group in groups)
     target = REPOSITORY / "bench" if options.publish else options.output
-    write_report(records, json.loads(environment.read_text()), target)
+    described = json.loads(environment.read_text())
+    write_report(records, described, target)
+    if target.resolve() == REPOSITORY / "bench":
+        write_pages(REPOSITORY, records, described)
     if options.publish:
         publish_raw(options.output / "raw", target / "raw")
     print(f"report: {os.path.relpath(target / 'RESULTS.md')}", flush=True)

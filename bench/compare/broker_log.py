@@ -23,7 +23,9 @@ class BrokerLog:
 
     `read()` takes in what was appended since; then `records` counts all
     records, `first_ms` and `last_ms` are when the first and the last batch
-    were appended (milliseconds since 1970), None while there is none.
+    were appended (milliseconds since 1970), None while there is none, and
+    `marked_ms` when the end of a transaction was last written: its records can
+    be read from then on.
     """
 
     def __init__(self, data_directory, prefix):
@@ -33,6 +35,7 @@ class BrokerLog:
         self.records = 0
         self.first_ms = None
         self.last_ms = None
+        self.marked_ms = None
 
     def read(self):
         """Returns `records`."""
@@ -54,7 +57,9 @@ class BrokerLog:
                 if magic != 2 or end > size:
                     break  # not all of it is there yet
                 position = end
-                if not attributes & _CONTROL:
+                if attributes & _CONTROL:
+                    self.marked_ms = max(self.marked_ms or 0, header[8])
+                else:
                     self._add(header[-1], header[8])
         self._read_up_to[segment] = position
 

@@ -1,19 +1,18 @@
 """Bar charts as SVG, by hand: one file each, for light and dark backgrounds.
 
 Pure: text in, text out. A bar is a median; the thin line over it runs from the
-least to the greatest of the repetitions.
+least to the greatest of the repetitions. Of fewer than five repetitions each has
+a tick instead, and its value beside the bar.
 """
 
 import dataclasses
 import math
 from xml.sax.saxutils import escape
 
-from compare.figures import short
-
 WIDTH = 860
 _LABELS = 250     # pixels left of the bars
-_LABEL_LETTERS = 32  # that surely fit there
-_NUMBERS = 150    # and right of them
+_LABEL_LETTERS = 35  # that surely fit there
+_NUMBERS = 250    # and right of them
 _BAR = 20
 _GAP = 10
 _TOP = 64
@@ -89,12 +88,25 @@ def _drawn(bar, top, scale, unit):
     lines = [label, f'<rect class="{bar.kind}" x="{_LABELS}" y="{top}" '
                     f'width="{max(length, 1):.1f}" height="{_BAR}" rx="2"/>']
     if high - low >= 1:
-        lines.append(f'<line class="range" x1="{low:.1f}" x2="{high:.1f}" '
-                     f'y1="{middle}" y2="{middle}"/>')
+        lines += _marks(bar.spread, scale, middle)
     end = max(_LABELS + length, high)
     lines.append(_text(end + 8, middle + 5,
-                       f"{short(bar.spread.median)} {unit}".strip(), "value"))
+                       f"{bar.spread.middle()} {unit}".strip(), "value"))
     return lines
+
+
+def _marks(spread, scale, middle):
+    """The range around a median, or each value."""
+    if spread.has_median:
+        return [_line(_LABELS + scale.length(spread.low), middle,
+                      _LABELS + scale.length(spread.high), middle)]
+    return [_line(x, middle - _BAR / 4, x, middle + _BAR / 4)
+            for x in (_LABELS + scale.length(value) for value in spread.values)]
+
+
+def _line(x1, y1, x2, y2):
+    return (f'<line class="range" x1="{x1:.1f}" x2="{x2:.1f}" y1="{y1}" '
+            f'y2="{y2}"/>')
 
 
 def _text(x, y, words, kind, width=None):

@@ -55,6 +55,7 @@ class Contender:
     deletes_rows = False
     is_ceiling = False  # does less than the job, and is judged by nobody
     warms_up = True     # can be timed from a record on that is not the first
+    publishes_in_transactions = False  # of Kafka: records wait for their end
 
     def __init__(self):
         self._process = None
@@ -73,9 +74,22 @@ class Contender:
         """How many rows it has been through."""
         return run.log.read()
 
+    def first_record_at(self, run):
+        """When a consumer could read it, in seconds since 1970; None: not yet."""
+        if not run.log.read():
+            return None
+        first_ms = (run.log.marked_ms if self.publishes_in_transactions
+                    else run.log.first_ms)
+        return first_ms and first_ms / 1e3
+
     def finished_at(self, run):
-        """When, in seconds since 1970."""
-        return run.log.last_ms / 1e3
+        """The same of the last record, when all are there."""
+        if not self.publishes_in_transactions:
+            return run.log.last_ms / 1e3
+        wait_until(lambda: run.log.read() and
+                   (run.log.marked_ms or 0) >= run.log.last_ms,
+                   "the end of the last transaction", seconds=60, pause=0.01)
+        return run.log.marked_ms / 1e3
 
     @property
     def pid(self):
@@ -128,6 +142,21 @@ class Walpost(Contender):
         return [self._binary or walpost_binary(), "run", "-c", _config_path(run), *overrides]
 
 
+class WalpostOnce(Walpost):
+    """walpost with exactly-once delivery; it keeps its position in Kafka."""
+
+    publishes_in_transactions = True
+
+    def __init__(self):
+        super().__init__()
+        self.title = "walpost, exactly once"
+
+    def config(self, run):
+        return {**super().config(run),
+                "checkpoint": {"store": "kafka"},
+                "delivery": {"guarantee": "exactly_once"}}
+
+
 class Polling(Walpost):
     """walpost without a slot; see polling.py."""
 
@@ -176,7 +205,8 @@ class Debezium(Contender):
         super().__init__()
         self._profile = profile
         self._connector = None
-        self.title = f"Debezium, {profile.name}"
+        self.title = profile.title
+        self.publishes_in_transactions = profile.is_distributed
 
     def prepare(self, run):
         self._connector = debezium.write_configuration(self._profile, run,
@@ -262,8 +292,10 @@ INTERVALS_MS = (1000, 100, 10)
 
 _MAKERS = {
     "walpost": Walpost,
+    "walpost-once": WalpostOnce,
     "debezium": lambda: Debezium(debezium.DEFAULTS),
     "debezium-tuned": lambda: Debezium(debezium.TUNED),
+    "debezium-small": lambda: Debezium(debezium.SMALL),
     "debezium-once": lambda: Debezium(debezium.ONCE),
     **{f"polling-{strategy.name}-{interval_key(interval)}":
        lambda strategy=strategy, interval=interval: Polling(strategy, interval)

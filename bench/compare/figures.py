@@ -25,11 +25,16 @@ def percentiles(values, prefix):
             for name, fraction in PERCENTILES}
 
 
+# With fewer repetitions there is no median to speak of: each value is shown.
+ENOUGH_FOR_A_MEDIAN = 5
+
+
 class Spread:
-    """Median, least and greatest of some repetitions; false when empty."""
+    """Some repetitions, in the order of the rounds; false when empty."""
 
     def __init__(self, values):
         known = [value for value in values if value is not None]
+        self.values = tuple(known)
         self.count = len(known)
         self.median = statistics.median(known) if known else None
         self.low = min(known, default=None)
@@ -38,14 +43,27 @@ class Spread:
     def __bool__(self):
         return self.count > 0
 
+    @property
+    def has_median(self):
+        """Whether there are repetitions enough."""
+        return self.count >= ENOUGH_FOR_A_MEDIAN
+
     def text(self, scale=1.0):
-        """`median (min–max)`, three digits; a dash without values."""
+        """`median (min–max)`, three digits; of fewer than five each value; a
+        dash without values.
+        """
+        middle = self.middle(scale)
+        if not self.has_median or self.low == self.high:
+            return middle
+        return f"{middle} ({short(self.low * scale)}–{short(self.high * scale)})"
+
+    def middle(self, scale=1.0):
+        """The same without the least and the greatest."""
         if not self:
             return "–"
-        if self.low == self.high:
+        if self.has_median or self.low == self.high:
             return short(self.median * scale)
-        return (f"{short(self.median * scale)} ({short(self.low * scale)}–"
-                f"{short(self.high * scale)})")
+        return " · ".join(short(value * scale) for value in self.values)
 
 
 def short(value):

@@ -39,11 +39,12 @@ class Live:
         begun = time.time()
         self.contender.start(run)
         try:
-            wait_until(self._first_record,
-                       lambda: (f"the first record of {self.contender.title}\n"
-                                f"{self.contender.log_tail()}"),
-                       seconds=START_S, pause=0.01)
-            self.first_record_s = run.log.first_ms / 1e3 - begun
+            first_at = wait_until(
+                self._first_record,
+                lambda: (f"the first record of {self.contender.title}\n"
+                         f"{self.contender.log_tail()}"),
+                seconds=START_S, pause=0.01)
+            self.first_record_s = first_at - begun
             self.consumer = Consumer(self.stage.kafka.bootstrap,
                                      run.topic_prefix)
             return self
@@ -94,4 +95,4 @@ class Live:
         if not self.contender.running():
             raise RuntimeError(f"{self.contender.title} ended:\n"
                                f"{self.contender.log_tail()}")
-        return self.run.log.read()
+        return self.contender.first_record_at(self.run)

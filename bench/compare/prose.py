@@ -18,9 +18,13 @@ CONDITIONS = """\
 - walpost: defaults, without its header `walpost-position`, which the others lack.
 - walpost polling: `batch_size` 1,000, of `state` the column that marks, the lease
   and the transaction id, and the indexes that `walpost check` asks for.
+- walpost, exactly once: the same with `delivery.guarantee: exactly_once` and
+  `checkpoint.store: kafka`. Its records count when their transaction has ended,
+  because consumers of committed records have them then.
 - Debezium: Kafka Connect standalone, EventRouter, string converters, no extra
   headers. Defaults: JVM {debezium_defaults_jvm}. Tuned: JVM
-  {debezium_tuned_jvm}, {debezium_tuned}.
+  {debezium_tuned_jvm}, {debezium_tuned}; with the smaller heap that its name has,
+  where it is there twice.
   Connect's producer is not idempotent; walpost's is.
 - Naive poller: C++, SELECT … WHERE processed_at IS NULL ORDER BY seq LIMIT 1000,
   produce, wait for the acknowledgements, UPDATE … WHERE id = ANY(…); again at once
@@ -36,6 +40,10 @@ NOT_MEASURED = """\
   for everybody.
 - Machines with a core for each process. Here they compete; rates show that
   competition as much as the contender. CPU-seconds show it least.
+- Another machine: its ratios differ. On one with two cores of an AMD EPYC, one
+  run of the main drain was 2.4 × as fast as tuned Debezium's
+  ([LEARNT.md](LEARNT.md#exactly-once)); the first line of the aims has the
+  ratio here.
 - A JVM that has run for an hour: its warm-up is a quarter of a backlog, or the
   seconds before a rate is measured.
 - Debezium on distributed Connect, its exactly-once mode, Debezium Server, and

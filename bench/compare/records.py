@@ -3,6 +3,7 @@
 import csv
 import pathlib
 
+from compare.derived import with_derived
 from compare.figures import Rows
 
 # Texts; all other columns are numbers, and empty is none.
@@ -27,7 +28,7 @@ class Records:
         for name in row:  # a void row has few, and may come first
             if name not in columns:
                 columns.append(name)
-        kept = [] if begins else self.of(scenario).rows
+        kept = [] if begins else self._stored(scenario)
         with open(self._path(scenario), "w", newline="",
                   encoding="utf-8") as out:
             writer = csv.DictWriter(out, columns)
@@ -35,12 +36,15 @@ class Records:
             writer.writerows([*kept, row])
 
     def of(self, scenario):
-        """Rows, none when the scenario was never run."""
+        """Rows with all columns, none when the scenario was never run."""
+        return Rows(map(with_derived, self._stored(scenario)))
+
+    def _stored(self, scenario):
         path = self._path(scenario)
         if not path.exists():
-            return Rows([])
+            return []
         with open(path, newline="", encoding="utf-8") as text:
-            return Rows([_typed(row) for row in csv.DictReader(text)])
+            return [_typed(row) for row in csv.DictReader(text)]
 
     def _path(self, scenario):
         return self._directory / f"{scenario}.csv"

@@ -8,6 +8,7 @@ from compare.aims import OURS
 from compare.charts import Bar, bar_chart
 from compare.contenders import NAMES, title
 from compare.database import EVENTS, NO_RELAY
+from compare.derived import missed_rate
 from compare.figures import Rows, short
 from compare.plan import CEILINGS
 from compare.prose import CONDITIONS, NOT_MEASURED
@@ -70,7 +71,8 @@ def ceiling(rows):
 
 
 def fallen_behind(rows, columns):
-    """Columns in which another contender's median is better than walpost's.
+    """Columns in which another contender is better than walpost, by the middle
+    of the rounds.
 
     Yields (column, the best contender, its spread, walpost's).
     """
@@ -101,19 +103,11 @@ def with_shares(scenario, rows):
         **row,
         "of_ceiling": _share(row.get("events_per_s"), most),
         "of_baseline": _share(row.get("transactions_per_s"), base),
-        "job_cpu_s_per_million": _sum(
-            row.get(f"{role}_cpu_s_per_million")
-            for role in ("relay", "walsender", "backends")),
     } for row in rows.rows)
 
 
 def _share(value, whole):
     return value / whole if value is not None and whole else None
-
-
-def _sum(values):
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
 
 
 def _section(section, all_rows, charts, behind):
@@ -132,10 +126,17 @@ def _section(section, all_rows, charts, behind):
         where = f"{section.title}{', ' if words else ''}{words}"
         behind += [
             f"{where}: {column.title}: {label(name)} "
-            f"{best.text(column.scale)}, walpost {ours.text(column.scale)}"
+            f"{best.text(column.scale)}{_at(rows.where(contender=name))}, "
+            f"walpost {ours.text(column.scale)}{_at(rows.where(contender=OURS))}"
             for column, name, best, ours in fallen_behind(rows,
                                                           section.columns)]
     return lines
+
+
+def _at(rows):
+    """" at 3,200/s", if a contender did not hold the rate."""
+    missed = missed_rate(rows)
+    return f" at {missed.middle()}/s" if missed else ""
 
 
 def _shapes(section, rows):
@@ -151,25 +152,27 @@ def _table(section, rows):
     columns = [column for column in section.columns
                if any(row.get(column.name) for row in rows.rows)]
     lines = []
-    for name in _ordered(rows):
+    for name in ordered(rows.values("contender")):
         mine = rows.where(contender=name)
-        lines.append([label(name) + (" — **void**" if mine.voids() else "")]
+        missed = missed_rate(mine)
+        lines.append([label(name) + (" — **void**" if mine.voids() else "")
+                      + (f" — **{missed.middle()}/s reached**" if missed else "")]
                      + [mine.spread(column.name).text(column.scale)
                         for column in columns])
     return table([""] + [column.title for column in columns], lines)
 
 
-def _ordered(rows):
+def ordered(names):
     """walpost first, ceilings last, the others as the registry has them."""
     known = [*_BASELINES.values(), *NAMES, *EVENTS]
-    return sorted(rows.values("contender"),
+    return sorted(names,
                   key=lambda name: (name in CEILINGS,
                                     known.index(re.split("[+@]", name)[0]), name))
 
 
 def _chart(chart, rows, words):
     bars = []
-    for name in _ordered(rows):
+    for name in ordered(rows.values("contender")):
         spread = rows.where(contender=name).spread(chart.name)
         if not spread:
             continue
@@ -201,30 +204,40 @@ def _head(records, environment):
         f"{environment['machine']}. {environment['walpost']}, "
         f"{environment['postgres']}, Apache Kafka {environment['kafka']}, "
         f"Debezium {environment['debezium']}, {environment['java']}. Level "
-        f"`{environment['level']}`: medians (least–greatest) of up to "
-        f"{rounds} shuffled rounds; servers, load and contender share the "
-        f"machine, which had a load of {short(environment['load_before'])} "
-        f"before.{note}\n")
+        f"`{environment['level']}`: up to {rounds} shuffled rounds. A cell has "
+        "the value of each round; with five or more, their median "
+        "(least–greatest). Servers, load and contender share the machine, which "
+        f"had a load of {short(environment['load_before'])} before.{note}\n")
 
 
 def _summary(records):
-    names = list(dict.fromkeys(
-        name for _, scenario, shape, _ in SUMMARY
-        for name in _ordered(records.of(scenario).where(**shape))
-        if name not in CEILINGS))
-    lines = [[label(name)] + [
-        records.of(scenario).where(**shape, contender=name)
-        .spread(column.name).text()
-        for _, scenario, shape, column in SUMMARY] for name in names]
-    return table([""] + [title for title, *_ in SUMMARY], lines)
+    columns = [(heading, records.of(scenario).where(**shape), column)
+               for heading, scenario, shape, column in SUMMARY]
+    columns = [entry for entry in columns if entry[1].spread(entry[2])]
+    names = {name for _, rows, _ in columns for name in rows.values("contender")
+             if name not in CEILINGS}
+    return table([""] + [heading for heading, *_ in columns], [
+        [label(name)] + [_cell(rows.where(contender=name), column)
+                         for _, rows, column in columns]
+        for name in ordered(names)])
+
+
+def _cell(rows, column):
+    """A contender's figure, and what load it reached if that is not the rate."""
+    return rows.spread(column).text() + _at(rows)
+
+
+def figure(rows, column):
+    """The same without the least and the greatest."""
+    return rows.spread(column).middle() + _at(rows)
 
 
 def _aims(records):
     lines = aims.lines(records)
     if not lines:
         return ""
-    return ("## Aims\n\nRatios are of the figures of one round; median "
-            "(least–greatest) of the rounds. \"The ceilings\" is what is left "
+    return ("## Aims\n\nRatios are of the figures of one round, and are judged by "
+            "the middle of the rounds. \"The ceilings\" is what is left "
             "when the reader that discards and producing only are all that "
             "there is: the slower of the two, or their sum; a latency is the "
             "reader's, which pauses as walpost does.\n\n"

@@ -21,7 +21,8 @@ def recovery(stage, name, before_s, after_s):
     """kill -9 under load, started again at once, as a supervisor does.
 
     Counts until the broker has the first event that was committed after the
-    kill; what piled up and what is sent again comes before it.
+    kill, or, if it comes in a transaction of Kafka, until the consumer has it;
+    what piled up and what is sent again comes before it.
     """
     with Live(stage, name) as live:
         load = Load(stage, live.outbox, RATE, before_s + after_s)
@@ -41,10 +42,12 @@ def recovery(stage, name, before_s, after_s):
         arrivals = live.consumer.arrivals
         commits = commit_times_us(live.outbox.database,
                                   (xid for xid, _ in arrivals))
-        new = [appended_ms for (xid, _), (_, appended_ms) in arrivals.items()
+        in_transactions = live.contender.publishes_in_transactions
+        new = [arrived_us / 1e6 if in_transactions else appended_ms / 1e3
+               for (xid, _), (arrived_us, appended_ms) in arrivals.items()
                if commits[xid] > killed_us]
         return {"contender": name,
-                "recovery_s": min(new) / 1e3 - killed_us / 1e6 if new else None,
+                "recovery_s": min(new) - killed_us / 1e6 if new else None,
                 "duplicates": live.consumer.duplicates,
                 "void": void or ("" if new else "nothing after the kill")}
 

@@ -9,9 +9,10 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
-from compare import aims, charts, contenders, plan, report, sections
+from compare import aims, charts, contenders, debezium, pages, plan, report, sections
 from compare.broker_log import BrokerLog
 from compare.consumer import latencies_ms
+from compare.derived import missed_rate, with_derived
 from compare.figures import (Rows, Spread, percentiles,
                              quantile, short)
 from compare.outbox import judged
@@ -24,6 +25,15 @@ def drain_row(contender, events_per_s, void="", **others):
     return {**RUN, "rows": 1000, "per_transaction": 100, "payload_bytes": 250,
             "contender": contender, "events_per_s": events_per_s,
             "void": void, **others}
+
+
+def rate_row(contender, rate=1000, offered=None, catch_up_s=0, **others):
+    """A run of 10 + 20 s."""
+    offered = rate if offered is None else offered
+    return {**RUN, "rate": rate, "warm_up_s": 10, "seconds": 20,
+            "contender": contender, "events": 30 * offered,
+            "achieved_per_s": offered, "catch_up_s": catch_up_s, "void": "",
+            **others}
 
 
 class FiguresTest(unittest.TestCase):
@@ -49,16 +59,59 @@ class FiguresTest(unittest.TestCase):
             self.assertEqual(short(value), text)
 
     def test_spread_leaves_out_what_is_missing(self):
-        self.assertEqual(Spread([3, None, 1, 2]).text(), "2.00 (1.00–3.00)")
-        self.assertEqual(Spread([5, 5]).text(scale=100), "500")
+        self.assertEqual(Spread([3, None, 1]).values, (3, 1))
         self.assertEqual(Spread([None]).text(), "–")
         self.assertFalse(Spread([]))
+
+    def test_fewer_than_five_values_are_shown_in_the_order_of_the_rounds(self):
+        self.assertEqual(Spread([3, 1, 2, 4]).text(), "3.00 · 1.00 · 2.00 · 4.00")
+        self.assertEqual(Spread([3, 1]).middle(100), "300 · 100")
+        self.assertEqual(Spread([5, 5]).text(scale=100), "500")
+
+    def test_five_values_have_a_median(self):
+        five = Spread([3, 1, 2, 5, 4])
+        self.assertEqual(five.text(), "3.00 (1.00–5.00)")
+        self.assertEqual(five.middle(), "3.00")
+        self.assertEqual(Spread([0] * 5).text(), "0")
 
     def test_void_rows_count_in_no_median_and_are_named(self):
         rows = Rows([drain_row("walpost", 10), drain_row("walpost", 20),
                      drain_row("walpost", 9000, void="3 missing")])
         self.assertEqual(rows.spread("events_per_s").high, 20)
         self.assertEqual(rows.voids(), ["3 missing"])
+
+
+class DerivedTest(unittest.TestCase):
+    def test_everybody_together_is_a_sum_or_nothing(self):
+        parts = {"relay_cpu": 0.2, "walsender_cpu": 0.1, "backends_cpu": 0.05}
+        self.assertAlmostEqual(
+            with_derived({**parts, "broker_cpu": 0.4})["all_cpu"], 0.75)
+        self.assertNotIn("all_cpu", with_derived(parts))
+
+    def test_a_rate_is_reached_by_the_load_and_by_the_records(self):
+        for offered, catch_up_s, reached in ((1000, 0, 1000), (640, 0, 640),
+                                             (1000, 30, 500)):
+            row = with_derived(rate_row("walpost", 1000, offered, catch_up_s))
+            self.assertAlmostEqual(row["reached_per_s"], reached)
+        # The reader has no consumer that could be late.
+        row = with_derived(rate_row("discard", catch_up_s=None))
+        self.assertEqual(row["reached_per_s"], 1000)
+
+    def test_nineteen_of_twenty_hold_a_rate(self):
+        for offered, held in ((951, True), (949, False)):
+            rows = Rows([with_derived(rate_row("walpost", 1000, offered))])
+            self.assertEqual(missed_rate(rows) is None, held)
+        self.assertIsNone(missed_rate(Rows([drain_row("walpost", 1)])))
+        self.assertIsNone(missed_rate(Rows([])))
+
+    def test_what_is_derived_is_not_written(self):
+        with tempfile.TemporaryDirectory() as folder:
+            records = Records(folder)
+            for number in (1, 2):
+                records.add("rate", {**rate_row("walpost"), "round": number})
+            self.assertIn("reached_per_s", records.of("rate").rows[0])
+            self.assertNotIn("reached", (pathlib.Path(folder)
+                                         / "rate.csv").read_text())
 
 
 class LatencyTest(unittest.TestCase):
@@ -110,6 +163,8 @@ class BrokerLogTest(unittest.TestCase):
 
     def test_other_topics_and_transaction_markers_do_not_count(self):
         self.append(self.batch(1, 1000, attributes=0x20))
+        self.log.read()
+        self.assertEqual((self.log.marked_ms, self.log.last_ms), (1000, None))
         other = self.data / "run10.order-0"
         other.mkdir()
         (other / f"{0:020}.log").write_bytes(self.batch(4, 1000))
@@ -145,6 +200,14 @@ class ChartTest(unittest.TestCase):
             "/s")
         self.assertEqual(svg.count("textLength"), 1)
 
+    def test_few_values_are_drawn_each_and_many_as_a_range(self):
+        for values, lines, text in (((1, 2, 4), 3, ">1.00 · 2.00 · 4.00 /s<"),
+                                    ((1, 2, 3, 4, 5), 1, ">3.00 /s<")):
+            svg = charts.bar_chart("", "", [charts.Bar("x", Spread(values))],
+                                   "/s")
+            self.assertEqual(svg.count("<line"), lines)
+            self.assertIn(text, svg)
+
     def test_a_contender_without_a_valid_run_has_no_bar(self):
         svg = charts.bar_chart("", "", [charts.Bar("lost", Spread([]))], "/s")
         self.assertEqual(self.bars(svg), [])
@@ -168,8 +231,7 @@ class ReportTest(unittest.TestCase):
     def test_other_builds_and_settings_come_behind_walpost(self):
         names = ("walpost", "walpost+a=b", "walpost@/tmp/x", "naive-100ms")
         rows = Rows([drain_row(name, 1) for name in reversed(names)])
-        found = report._ordered(rows)  # pylint: disable=protected-access
-        self.assertEqual(found, list(names))
+        self.assertEqual(report.ordered(rows.values("contender")), list(names))
 
     def test_columns_in_which_walpost_is_behind_are_found(self):
         columns = [sections.Column("events/s", "events_per_s",
@@ -190,12 +252,50 @@ class ReportTest(unittest.TestCase):
             text = (target / "RESULTS.md").read_text()
             drawn = {path.name for path in (target / "charts").iterdir()}
         self.assertIn("| walpost | 100 | 66.7 |", text)
-        self.assertIn("Debezium, defaults — **void**", text)
-        self.assertIn("- Drain a backlog: Debezium, defaults: 3 missing", text)
+        self.assertIn("Debezium, defaults, heap 2 GB — **void**", text)
+        self.assertIn("- Drain a backlog: Debezium, defaults, heap 2 GB: "
+                      "3 missing", text)
         self.assertIn("peak MB: naive poller, 100 ms 15.0, walpost 30.0", text)
         self.assertIn("250 B, 100 per transaction, 1,000 rows", text)
         for name in drawn:
             self.assertIn(f"(charts/{name})", text)
+
+    def written(self, **scenarios):
+        with tempfile.TemporaryDirectory() as folder:
+            target = pathlib.Path(folder)
+            records = Records(target / "raw")
+            for scenario, rows in scenarios.items():
+                for row in rows:
+                    records.add(scenario, row)
+            report.write_report(records, _environment(), target)
+            return (target / "RESULTS.md").read_text()
+
+    def test_who_does_not_hold_a_rate_is_shown_with_what_it_reached(self):
+        text = self.written(rate=[
+            rate_row("walpost", 3000, 2700, consumer_ms_p99=20),
+            rate_row("debezium-tuned", 3000, 3000, consumer_ms_p99=10)])
+        self.assertIn("| walpost | 20.0 at 2,700/s |", text)
+        self.assertIn("| walpost — **2,700/s reached** |", text)
+        self.assertIn("| Debezium, tuned, heap 1 GB | 10.0 |", text)
+        self.assertIn("consumer p99: Debezium, tuned, heap 1 GB 10.0, walpost "
+                      "20.0 at 2,700/s", text)
+
+    def test_cores_of_everybody_are_a_column_that_can_be_lost(self):
+        parts = {"walsender_cpu": 0.1, "backends_cpu": 0, "broker_cpu": 0.4}
+        text = self.written(rate=[
+            rate_row("walpost", relay_cpu=0.1, **parts),
+            rate_row("debezium", relay_cpu=0.05, **parts)])
+        self.assertIn("all cores: Debezium, defaults, heap 2 GB 0.550, walpost "
+                      "0.600", text)
+
+    def test_duplicates_after_a_crash_are_in_the_summary(self):
+        text = self.written(recovery=[
+            {**RUN, "contender": name, "recovery_s": 1, "duplicates": found,
+             "void": ""} for name, found in (("walpost", 13), ("walpost", 22),
+                                             ("walpost-once", 0))])
+        self.assertIn("| records twice after kill -9 |", text)
+        self.assertIn("| walpost | 1.00 | 13.0 · 22.0 |", text)
+        self.assertIn("| walpost, exactly once | 1.00 | 0 |", text)
 
     def test_figures_survive_the_file_and_a_later_column(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -213,13 +313,16 @@ class ReportTest(unittest.TestCase):
 
 class AimsTest(unittest.TestCase):
     @staticmethod
-    def lines(*rows):
+    def whole_lines(*rows, scenario="drain"):
         with tempfile.TemporaryDirectory() as folder:
             records = Records(folder)
             for row in rows:
-                records.add("drain", row)
-            return {line[0].partition(",")[0]: line[1:]
-                    for line in aims.lines(records)}
+                records.add(scenario, row)
+            return {line[0]: line[1:] for line in aims.lines(records)}
+
+    def lines(self, *rows):
+        return {title.partition(",")[0]: cells
+                for title, cells in self.whole_lines(*rows).items()}
 
     def test_ratios_are_of_the_same_round(self):
         rows = [drain_row(name, rate, round=number, peak_mb=memory,
@@ -230,7 +333,7 @@ class AimsTest(unittest.TestCase):
                     ("walpost", 3, 9000, 20))]
         lines = self.lines(*rows)
         self.assertEqual(lines["drain rate"],
-                         ["≥ 4 ×", "4.00 (3.00–5.00) ×", "yes", "–"])
+                         ["≥ 4 ×", "5.00 · 3.00 ×", "yes", "–"])
         self.assertEqual(lines["peak memory"],
                          ["≥ 50 ×", "40.0 ×", "**no**", "–"])
         self.assertEqual(lines["walsender or machine busy while draining"],
@@ -247,6 +350,35 @@ class AimsTest(unittest.TestCase):
         self.assertEqual(
             lines["relay CPU-seconds per event"],
             ["≥ 20 ×", "15.0 ×", "**no**", "20.0 ×"])
+
+    def test_steady_rates_are_compared_at_each_rate(self):
+        parts = {"walsender_cpu": 0, "backends_cpu": 0, "broker_cpu": 0}
+        rows = [rate_row(name, rate, consumer_ms_p50=median, consumer_ms_p95=8,
+                         consumer_ms_p99=p99, relay_cpu=cpu, **parts)
+                for name, rate, median, p99, cpu in (
+                    ("walpost", 1000, 2, 30, 0.3),
+                    ("debezium-tuned", 1000, 16, 20, 0.5),
+                    ("walpost", 100, 1, 9, 0.3),
+                    ("debezium-tuned", 100, 4, 18, 0.5))]
+        lines = self.whole_lines(*rows, scenario="rate")
+        self.assertEqual(lines["commit to consumer at 1,000/s, p50"],
+                         ["≤ 3 ms", "2.00 ms", "yes", "–"])
+        self.assertEqual(
+            lines["cores of relay, Postgres and broker at 1,000/s, of tuned "
+                  "Debezium's"], ["≤ 0.8 ×", "0.600 ×", "yes", "–"])
+        of_rival = "commit to consumer at {}/s, {}, of tuned Debezium's".format
+        self.assertEqual(lines[of_rival("1,000", "p99")][1:3],
+                         ["1.50 ×", "**no**"])
+        self.assertEqual(lines[of_rival("100", "p50")][1:3], ["0.250 ×", "yes"])
+
+    def test_an_aim_says_that_its_rate_was_not_held(self):
+        lines = self.whole_lines(
+            *(rate_row(name, 5000, offered, consumer_ms_p50=1, consumer_ms_p95=1,
+                       consumer_ms_p99=1)
+              for name, offered in (("walpost", 5000), ("debezium-tuned", 3000))),
+            scenario="rate")
+        self.assertTrue(all("5,000/s, which was not held, " in title
+                            for title in lines))
 
     def test_a_void_run_reaches_nothing(self):
         self.assertNotIn("drain rate", self.lines(
@@ -284,6 +416,36 @@ class PlanTest(unittest.TestCase):
                     elif name != "none":
                         self.assertTrue(contenders.title(name))
                 self.assertTrue(group.title())
+
+    def test_the_core_takes_about_two_hours(self):
+        self.assertTrue(110 <= plan.minutes(plan.groups("core")) <= 130)
+        self.assertLess(plan.minutes(plan.groups("short")), 20)
+        self.assertLess(plan.minutes(plan.groups("smoke")), 5)
+
+    def test_the_core_has_walposts_other_ways_where_the_summary_looks(self):
+        for scenario, shape, rounds in (
+                ("drain", sections.MAIN_DRAIN, 5), ("rate", {"rate": 1000}, 5),
+                ("recovery", {}, 3)):
+            group = next(group for group in plan.groups("core")
+                         if group.scenario == scenario
+                         and shape.items() <= group.shape.items())
+            self.assertLessEqual({"walpost-once", "polling-claim-notify"},
+                                 set(group.contenders))
+            self.assertEqual(group.rounds, rounds)
+        for level in ("short", "core", "full"):
+            rates = {group.shape["rate"] for group in plan.groups(level)
+                     if group.scenario == "rate"}
+            self.assertLessEqual(set(sections.RATES), rates)
+
+    def test_a_debezium_is_named_with_its_heap(self):
+        for name, beginning in (("debezium", "Debezium, defaults, heap 2 GB"),
+                                ("debezium-tuned", "Debezium, tuned, heap 1 GB"),
+                                ("debezium-small", "Debezium, tuned, heap ")):
+            self.assertTrue(contenders.title(name).startswith(beginning), name)
+        self.assertRegex(contenders.title("debezium-small"), r" \d+ MB$")
+        small, tuned = debezium.SMALL, debezium.TUNED
+        self.assertEqual((small.worker, small.connector),
+                         (tuned.worker, tuned.connector))
 
     def test_polling_joins_every_group_of_relays(self):
         for group in plan.groups("full"):
@@ -328,99 +490,109 @@ class PlanTest(unittest.TestCase):
         self.assertEqual(changed.title, f"walpost, {__file__}, http.listen=x")
 
 
+class PagesTest(unittest.TestCase):
+    ROWS = (drain_row("walpost", 100, peak_mb=30),
+            drain_row("debezium-tuned", 40, peak_mb=900),
+            drain_row("naive-100ms", 50, peak_mb=20))
+    PAGE = "before\n<!-- figures: {} -->\nold\n<!-- end of figures -->\nafter\n"
+
+    def rewritten(self, name, scenario="drain", rows=ROWS):
+        with tempfile.TemporaryDirectory() as folder:
+            records = Records(folder)
+            for row in rows:
+                records.add(scenario, row)
+            return pages.rewritten(self.PAGE.format(name), records,
+                                   _environment())
+
+    def test_a_table_is_written_between_its_comments(self):
+        page = self.rewritten("readme")
+        self.assertTrue(page.startswith("before\n<!-- figures: readme -->\n|"))
+        self.assertTrue(page.endswith("\n<!-- end of figures -->\nafter\n"))
+        self.assertNotIn("old", page)
+        self.assertIn("| Backlog of 250 B rows, events/s ↑ | **100** | 40.0 | 50.0 |",
+                      page)
+        # Nothing of these was measured.
+        self.assertNotIn("kill -9", page)
+        self.assertNotIn("defaults", page)
+
+    def test_what_walpost_loses_is_said_below(self):
+        page = self.rewritten("readme")
+        self.assertIn("| Peak memory of the relay, MB ↓ | 30.0 | 900 | **20.0** |",
+                      page)
+        self.assertIn("\nwalpost is not the best in: Peak memory of the relay, "
+                      "MB.\n", page)
+
+    def test_nobody_is_the_best_at_loads_that_differ(self):
+        page = pages.TABLES["readme"]
+        with tempfile.TemporaryDirectory() as folder:
+            records = Records(folder)
+            for name, offered in (("walpost", 3000), ("debezium-tuned", 2000)):
+                records.add("rate", rate_row(name, 3000, offered,
+                                             consumer_ms_p50=offered / 1000))
+            text = page.text(records)
+            lost = page.lost(records)
+        self.assertIn("median, ms ↓ | 3.00 | 2.00 at 2,000/s |", text)
+        self.assertEqual(lost, ["Commit to consumer at 3,000 events/s, median, ms"])
+
+    def test_a_name_that_nobody_knows_is_an_error(self):
+        with self.assertRaises(KeyError):
+            self.rewritten("nobody")
+
+
 class PublishedTest(unittest.TestCase):
     """bench/RESULTS.md, the figures that it was made from, and pages with them."""
 
     REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-    CONTENDERS = {"walpost": "walpost", "Debezium, tuned": "Debezium, tuned",
-                  "Debezium, defaults": "Debezium, defaults",
-                  "polling publisher": "naive poller, 100 ms"}
-    # First words of a row of a page: heading and column in the report.
-    FIGURES = {
-        "Backlog": ("Results", "drain, events/s"),
-        "CPU of relay": ("250 B, 100 per transaction", "these three"),
-        "Peak memory": ("Results", "peak MB"),
-        "Commit to consumer at 1,000 events/s, median": (
-            "Results", "commit → consumer at 1,000/s, p50 ms"),
-        "Commit to consumer at 1,000 events/s, p99": ("Results", "p99 ms"),
-        "Commit to consumer at 5,000 events/s (3,200 to 4,800 reached), p99": (
-            "5,000 events a second", "consumer p99"),
-        "Start": ("Results", "start → first record, s"),
-        "kill -9": ("Results", "kill -9 → new record, s"),
-    }
-    MORE_FIGURES = {
-        "CPU of the broker": ("1,000 events a second", "broker CPU"),
-        "Records that came twice": ("Recovery after kill -9", "duplicates"),
-    }
+
+    def setUp(self):
+        raw = self.REPOSITORY / "bench" / "raw"
+        self.records = Records(raw)
+        self.environment = json.loads((raw / "environment.json").read_text())
 
     def test_the_report_is_that_of_its_raw_files(self):
-        raw = self.REPOSITORY / "bench" / "raw"
-        if not raw.exists():
-            self.skipTest("nothing has been published since there is bench/raw")
         with tempfile.TemporaryDirectory() as folder:
-            report.write_report(
-                Records(raw), json.loads((raw / "environment.json").read_text()),
-                pathlib.Path(folder))
-            again = (pathlib.Path(folder) / "RESULTS.md").read_text()
-        published = (self.REPOSITORY / "bench" / "RESULTS.md").read_text()
-        self.assertEqual(published, again)
+            target = pathlib.Path(folder)
+            report.write_report(self.records, self.environment, target)
+            bench = self.REPOSITORY / "bench"
+            for again in (target / "RESULTS.md", *(target / "charts").iterdir()):
+                published = bench / again.relative_to(target)
+                self.assertEqual(published.read_text(), again.read_text(),
+                                 published)
 
-    def test_the_readme_has_the_figures_of_the_report(self):
-        self.assertEqual(self.compared("README.md"), set(self.FIGURES))
+    def test_the_tables_of_other_pages_are_those_of_the_report(self):
+        found = set()
+        for page in pages.pages(self.REPOSITORY):
+            text = page.read_text()
+            found |= set(re.findall("<!-- figures: ([\\w-]+)", text))
+            self.assertEqual(text, pages.rewritten(text, self.records,
+                                                   self.environment), page)
+        self.assertEqual(found, set(pages.TABLES))
 
-    def test_the_comparison_has_the_figures_of_the_report(self):
-        self.assertLess(set(self.MORE_FIGURES),
-                        self.compared("docs/compared.md"))
+    def test_sentences_have_the_figures_of_the_report(self):
+        def figure(scenario, column, **shape):
+            return self.records.of(scenario).where(
+                contender="walpost", **shape).spread(column).median
+        memory = figure("drain", "peak_mb", **sections.MAIN_DRAIN)
+        ratio = aims.AIMS[0].spread(self.records).median
+        for page, pattern, value in (
+                ("README.md", r"one native process of (\d+) MB", f"{memory:.2g}"),
+                ("README.md", r"(\d+\.\d) × as fast here", f"{ratio:.2g}"),
+                ("docs/sizing.md", r"fraction of a core and (\d+) MB",
+                 f"{memory:.2g}")):
+            text = " ".join((self.REPOSITORY / page).read_text().split())
+            self.assertEqual(re.findall(pattern, text), [value], pattern)
 
-    def compared(self, page):
-        """Compares the page's table with the report; returns its rows."""
-        known = {**self.FIGURES, **self.MORE_FIGURES}
-        (_, readme), = [
-            entry for entry in self.tables(page)
-            if entry[1][0][1:3] == ["walpost", "Debezium, tuned"]]
-        measured = self.tables("bench/RESULTS.md")
-        names = [self.CONTENDERS[name] for name in readme[0][1:]]
-        seen = set()
-        for label, *cells in readme[1:]:
-            row, = [row for row in known if label.startswith(row)]
-            seen.add(row)
-            beginning, column = known[row]
-            lines = next(lines for heading, lines in measured
-                         if heading.startswith(beginning))
-            place = lines[0].index(column)
-            figures = {line[0]: line[place].partition(" (")[0]
-                       for line in lines[1:]}
-            self.assertEqual([cell.strip("*") for cell in cells],
-                             [figures[name] for name in names], label)
-        return seen
-
-    def test_the_readme_emphasises_the_best_of_each_row(self):
-        (_, readme), = [
-            entry for entry in self.tables("README.md")
-            if entry[1][0][1:2] == ["walpost"]]
-        for label, *cells in readme[1:]:
-            values = [float(cell.strip("*").replace(",", ""))
-                      for cell in cells]
-            best = max(values) if label.startswith("Backlog") else min(values)
-            self.assertEqual(
-                [cell.startswith("**") for cell in cells],
-                [value == best for value in values], label)
-
-    def tables(self, path):
-        """(heading above it, lines of cells) of each table of a page."""
-        found, heading = [], ""
-        for line in (self.REPOSITORY / path).read_text().splitlines():
-            if line.startswith("#"):
-                heading = line.lstrip("# ")
-            if not line.startswith("|"):
-                found.append(None)
-            elif not re.match(r"[|: -]+$", line):
-                cells = [cell.strip() for cell in line[1:-1].split("|")]
-                if found and found[-1]:
-                    found[-1][1].append(cells)
-                else:
-                    found.append((heading, [cells]))
-        return [entry for entry in found if entry]
+    def test_a_latency_at_a_rate_is_of_the_report_or_names_its_run(self):
+        """So that no two pages have different figures for the same thing."""
+        for page in [self.REPOSITORY / "README.md",
+                     *(self.REPOSITORY / "docs").glob("*.md")]:
+            text = re.sub(r"(?s)<!-- figures: .*?<!-- end of figures -->", "",
+                          page.read_text())
+            for paragraph in re.split(r"\n\n|\n\|", text):
+                words = " ".join(paragraph.split())
+                if re.search(r"\d(,\d{3})? (events/s|events a second)", words) \
+                        and re.search(r"\d ms\b", words):
+                    self.assertIn("`bench/run ", words, page)
 
 
 def _environment():
