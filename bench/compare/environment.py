@@ -33,6 +33,7 @@ def describe():
         "debezium_tuned": _listed(debezium.TUNED.worker
                                   | debezium.TUNED.connector),
         "debezium_tuned_jvm": " ".join(debezium.TUNED.jvm),
+        "debezium_small_jvm": " ".join(debezium.SMALL.jvm),
         "debezium_defaults_jvm": " ".join(debezium.DEFAULTS.jvm),
         "java": _first_line("java", "--version"),
     }

@@ -1,7 +1,9 @@
 """Figures of the report on other pages: tables between two comments.
 
     <!-- figures: readme -->
+
     | ... |
+
     <!-- end of figures -->
 
 The name is one of TABLES. Whoever writes bench/RESULTS.md writes these tables,
@@ -206,8 +208,8 @@ def _paragraph(words):
 def rewritten(page, records, environment):
     """The text of a page with its tables as they are in the report."""
     return _BLOCK.sub(
-        lambda found: found[1] + block(found[2], records, environment)
-        + found[3], page)
+        lambda found: "\n".join((
+            found[1], block(found[2], records, environment), found[3])), page)
 
 
 def pages(root):

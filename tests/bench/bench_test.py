@@ -506,8 +506,8 @@ class PagesTest(unittest.TestCase):
 
     def test_a_table_is_written_between_its_comments(self):
         page = self.rewritten("readme")
-        self.assertTrue(page.startswith("before\n<!-- figures: readme -->\n|"))
-        self.assertTrue(page.endswith("\n<!-- end of figures -->\nafter\n"))
+        self.assertTrue(page.startswith("before\n<!-- figures: readme -->\n\n|"))
+        self.assertTrue(page.endswith("\n\n<!-- end of figures -->\nafter\n"))
         self.assertNotIn("old", page)
         self.assertIn("| Backlog of 250 B rows, events/s ↑ | **100** | 40.0 | 50.0 |",
                       page)
