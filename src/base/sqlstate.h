@@ -10,6 +10,7 @@
 
 namespace walpost {
 
+inline constexpr std::string_view kSqlstateSerializationFailure = "40001";
 inline constexpr std::string_view kSqlstateInsufficientPrivilege = "42501";
 inline constexpr std::string_view kSqlstateUndefinedTable = "42P01";
 inline constexpr std::string_view kSqlstateUndefinedObject = "42704";

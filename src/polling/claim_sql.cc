@@ -9,6 +9,12 @@
 
 namespace walpost {
 
+namespace {
+
+constexpr std::string_view kSkipLocked = "SKIP LOCKED";
+
+}  // namespace
+
 ClaimSql::ClaimSql(const PolledTable& table, std::chrono::milliseconds lease,
                    Quote quote)
     : TableSql(table, std::move(quote)), lease_(lease) {}
@@ -137,33 +143,36 @@ std::string ClaimSql::Blocked(Ids waiting) const {
   return absl::StrJoin(reasons, "\n  UNION ALL ");
 }
 
-std::string ClaimSql::LockFirst(size_t limit) const {
-  return fmt::format("ORDER BY {} LIMIT {} FOR UPDATE OF o SKIP LOCKED",
-                     Order("o"), limit);
+std::string ClaimSql::LockFirst(size_t limit,
+                                std::string_view if_locked) const {
+  return fmt::format("ORDER BY {} LIMIT {} FOR UPDATE OF o {}", Order("o"),
+                     limit, if_locked);
+}
+
+std::string ClaimSql::OfOthers(std::string_view alias,
+                               const std::vector<std::string>& passed) const {
+  std::string condition;
+  for (const std::string& part : passed) {
+    condition += "\n  AND " + AggregateNotIn(part, TableKeys(alias));
+  }
+  return condition;
 }
 
 std::string ClaimSql::Look(std::string_view number,
                            const std::string& claimable,
                            const std::vector<std::string>& passed,
                            size_t limit) const {
-  const auto of_others = [&](std::string_view alias) {
-    std::string condition;
-    for (const std::string& part : passed) {
-      condition += "\n  AND " + AggregateNotIn(part, TableKeys(alias));
-    }
-    return condition;
-  };
   std::string look = fmt::format(
       "candidate{} AS MATERIALIZED (\n  {} FROM {} o WHERE {}{}\n  {}),\n",
-      number, SelectKeys("o"), name_, claimable, of_others("o"),
-      LockFirst(limit));
+      number, SelectKeys("o"), name_, claimable, OfOthers("o", passed),
+      LockFirst(limit, kSkipLocked));
   look += fmt::format(
       "skipped{0} AS MATERIALIZED (\n  {1} FROM {2} s WHERE {3} AND {4} <= "
       "(SELECT place FROM candidate{0} ORDER BY place DESC NULLS LAST LIMIT 1)"
       "\n  AND {5} NOT IN (SELECT id FROM candidate{0} WHERE id IS NOT "
       "NULL){6}),\n",
       number, SelectKeys("s"), name_, Pending("s"), Column("s", table_.order),
-      Column("s", table_.id), of_others("s"));
+      Column("s", table_.id), OfOthers("s", passed));
   const std::string skipped = fmt::format("skipped{}", number);
   look += fmt::format(
       "clear{} AS MATERIALIZED (\n  SELECT * FROM candidate{} c WHERE {}\n  OR "
@@ -171,6 +180,14 @@ std::string ClaimSql::Look(std::string_view number,
       number, number, AggregateNotIn(skipped, PartKeys("c")), skipped,
       StandsBefore(PartKeys("s"), PartKeys("c")));
   return look;
+}
+
+std::string ClaimSql::WithBlocked(Ids waiting,
+                                  std::vector<std::string>& passed) const {
+  const std::string reasons = Blocked(waiting);
+  if (reasons.empty()) return "WITH ";
+  passed.emplace_back("blocked");
+  return fmt::format("WITH blocked AS MATERIALIZED (\n  {}),\n", reasons);
 }
 
 // All are MATERIALIZED: for a row that has changed since the snapshot the
@@ -181,15 +198,10 @@ std::string ClaimSql::With(size_t limit, Ids waiting, size_t far) const {
   if (table_.aggregate.empty()) {
     return fmt::format(
         "WITH chosen AS MATERIALIZED (\n  {} FROM {} o WHERE {} {})",
-        SelectKeys("o"), name_, claimable, LockFirst(limit));
+        SelectKeys("o"), name_, claimable, LockFirst(limit, kSkipLocked));
   }
-  std::string with = "WITH ";
   std::vector<std::string> passed;
-  const std::string reasons = Blocked(waiting);
-  if (!reasons.empty()) {
-    with += fmt::format("blocked AS MATERIALIZED (\n  {}),\n", reasons);
-    passed.emplace_back("blocked");
-  }
+  std::string with = WithBlocked(waiting, passed);
   with += Look("", claimable, passed, limit);
   if (far == 0) {
     return with + ",\nchosen AS MATERIALIZED (SELECT * FROM clear)";
@@ -206,6 +218,22 @@ std::string ClaimSql::With(size_t limit, Ids waiting, size_t far) const {
 }
 
 std::string ClaimSql::Claim(size_t limit, Ids waiting, size_t far) const {
+  return With(limit, waiting, far) + UpdateChosen();
+}
+
+// In one snapshot nothing that is unpublished is missed: whoever has taken or
+// published a row since has changed it, and then it cannot be locked.
+std::string ClaimSql::ClaimUndisturbed(size_t limit, Ids waiting) const {
+  std::vector<std::string> passed;
+  const std::string with = WithBlocked(waiting, passed);
+  return fmt::format(
+      "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; {}chosen AS "
+      "MATERIALIZED (\n  {} FROM {} o WHERE {}{}\n  {}){}",
+      with, SelectKeys("o"), name_, Claimable("o", waiting),
+      OfOthers("o", passed), LockFirst(limit, "NOWAIT"), UpdateChosen());
+}
+
+std::string ClaimSql::UpdateChosen() const {
   const RowStateOptions& state = table_.state;
   std::vector<std::string> assignments;
   if (marks_processing()) {
@@ -214,10 +242,10 @@ std::string ClaimSql::Claim(size_t limit, Ids waiting, size_t far) const {
   }
   assignments.push_back(SetLease());
   return fmt::format(
-      "{},\nclaimed AS (\n  UPDATE {} u SET {} FROM chosen WHERE {} = "
-      "chosen.id RETURNING u.*)\nSELECT {} FROM claimed r ORDER BY {}",
-      With(limit, waiting, far), name_, absl::StrJoin(assignments, ", "),
-      Column("u", table_.id), ColumnList(table_.schema, "r."), Order("r"));
+      ",\nclaimed AS (\n  UPDATE {} u SET {} FROM chosen WHERE {} = chosen.id "
+      "RETURNING u.*)\nSELECT {} FROM claimed r ORDER BY {}",
+      name_, absl::StrJoin(assignments, ", "), Column("u", table_.id),
+      ColumnList(table_.schema, "r."), Order("r"));
 }
 
 std::string ClaimSql::Lock(size_t limit, Ids waiting, size_t far) const {

@@ -58,6 +58,10 @@ class ClaimSql : public TableSql {
   // block their aggregates: if all of the first `limit` rows wait for such
   // rows, up to `far` rows of other aggregates are considered.
   std::string Claim(size_t limit, Ids waiting, size_t far = 0) const;
+  // Claims the same rows for less, in a transaction of its own, if no other
+  // session has locked or changed one of them since it began. Else it fails
+  // (SQLSTATE 55P03 or 40001) and claims nothing; use Claim.
+  std::string ClaimUndisturbed(size_t limit, Ids waiting) const;
   // Locks the same rows instead, until the end of the transaction.
   std::string Lock(size_t limit, Ids waiting, size_t far = 0) const;
 
@@ -97,9 +101,15 @@ class ClaimSql : public TableSql {
   std::string StandsBefore(const Keys& earlier, const Keys& row) const;
   std::string Blocked(Ids waiting) const;
   std::string AggregateNotIn(std::string_view part, const Keys& row) const;
+  // The condition that a row is of no aggregate in these parts.
+  std::string OfOthers(std::string_view alias,
+                       const std::vector<std::string>& passed) const;
+  // Begins a statement; adds its first part to `passed`, if there is one.
+  std::string WithBlocked(Ids waiting, std::vector<std::string>& passed) const;
   std::string With(size_t limit, Ids waiting, size_t far) const;
+  std::string UpdateChosen() const;
   // The end of a SELECT: locks this many of the rows found, in order.
-  std::string LockFirst(size_t limit) const;
+  std::string LockFirst(size_t limit, std::string_view if_locked) const;
   // One look: candidate{}; the rows it skipped: skipped{}; and clear{}: the
   // candidates that wait for no skipped row. It excludes the aggregates of
   // `passed`, which are other parts.

@@ -199,7 +199,10 @@ asio::awaitable<absl::Status> LeaseStrategy::Take() {
 MonotonicTime LeaseStrategy::take_at() const {
   const size_t held = flight_.in_flight() + flight_.finished();
   if (held >= kMaxBatches * options_.batch_size) return MonotonicTime::max();
-  if (flight_.in_flight() == 0) return claim_at_;
+  if (flight_.in_flight() == 0) {
+    // A claim before they are stored would find their aggregates held.
+    return flight_.finished() == 0 ? claim_at_ : MonotonicTime::max();
+  }
   return std::max(claim_at_, flight_.last_sent() + kSlow);
 }
 
@@ -208,8 +211,10 @@ MonotonicTime LeaseStrategy::settle_at() const {
   if (!return_expired_.empty()) next = return_expired_at_;
   if (flight_.in_flight() > 0) next = std::min(next, lease_.renew_at());
   if (flight_.finished() == 0) return next;
-  // A first one that has just come.
-  if (store_at_ == MonotonicTime::max()) return MonotonicTime();
+  // All, or a first one that has just come.
+  if (flight_.in_flight() == 0 || store_at_ == MonotonicTime::max()) {
+    return MonotonicTime();
+  }
   return std::min(next, store_at_);
 }
 

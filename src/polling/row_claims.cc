@@ -1,7 +1,10 @@
 #include "polling/row_claims.h"
 
+#include <chrono>
 #include <random>
+#include <utility>
 
+#include "base/sqlstate.h"
 #include "base/utf8.h"
 #include "fmt/format.h"
 #include "log/log.h"
@@ -14,6 +17,14 @@ namespace {
 
 constexpr size_t kMaxErrorLength = 1'000;  // bytes
 constexpr size_t kFarthest = 256;  // in batches, of a look past locked rows
+// Each attempt that another session disturbs is an error in the server's log.
+constexpr std::chrono::seconds kDisturbed{30};
+
+bool IsDisturbed(const absl::Status& status) {
+  const std::string sqlstate = SqlstateOf(status);
+  return sqlstate == kSqlstateLockNotAvailable ||
+         sqlstate == kSqlstateSerializationFailure;
+}
 
 }  // namespace
 
@@ -28,14 +39,31 @@ void RowClaims::Begin() {
 }
 
 asio::awaitable<absl::StatusOr<RowBatch>> RowClaims::Look(Hold hold) {
-  const std::vector<std::string> waiting =
+  std::vector<std::string> waiting =
       retry_state_.Waiting(std::chrono::steady_clock::now());
+  if (hold == Hold::kLease) co_return co_await Claim(std::move(waiting));
+  const std::string lock = sql_->Lock(context_.rows.limit(), waiting, far_);
+  co_return co_await Read(lock);
+}
+
+asio::awaitable<absl::StatusOr<RowBatch>> RowClaims::Claim(
+    std::vector<std::string> waiting) {
   const size_t limit = context_.rows.limit();
-  const std::string look = hold == Hold::kLease
-                               ? sql_->Claim(limit, waiting, far_)
-                               : sql_->Lock(limit, waiting, far_);
-  absl::StatusOr<RowBatch> batch =
-      co_await context_.connection.QueryBatch(look, context_.rows.id_column());
+  const MonotonicTime now = std::chrono::steady_clock::now();
+  if (far_ == 0 && now >= disturbed_until_ &&
+      !context_.rows.table().aggregate.empty()) {
+    const std::string claim = sql_->ClaimUndisturbed(limit, waiting);
+    absl::StatusOr<RowBatch> batch = co_await Read(claim);
+    if (!IsDisturbed(batch.status())) co_return batch;
+    disturbed_until_ = now + kDisturbed;
+  }
+  const std::string claim = sql_->Claim(limit, waiting, far_);
+  co_return co_await Read(claim);
+}
+
+asio::awaitable<absl::StatusOr<RowBatch>> RowClaims::Read(std::string look) {
+  absl::StatusOr<RowBatch> batch = co_await context_.connection.QueryBatch(
+      std::move(look), context_.rows.id_column());
   if (batch.ok()) NoteLook(batch->rows.size());
   co_return batch;
 }

@@ -41,6 +41,9 @@ class RowClaims {
                         MonotonicTime now, const LeaseMark& mark = {});
 
  private:
+  boost::asio::awaitable<absl::StatusOr<RowBatch>> Claim(
+      std::vector<std::string> waiting);
+  boost::asio::awaitable<absl::StatusOr<RowBatch>> Read(std::string look);
   bool MarksFailed() const { return context_.rows.table().state.can_fail(); }
   void NoteLook(size_t rows);
 
@@ -49,6 +52,7 @@ class RowClaims {
   RetryState retry_state_;
   RetrySchedule schedule_;
   size_t far_ = 0;  // rows
+  MonotonicTime disturbed_until_{};
 };
 
 }  // namespace walpost

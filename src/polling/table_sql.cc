@@ -10,6 +10,20 @@
 
 namespace walpost {
 
+namespace {
+
+// As it stands in an array's literal.
+std::string ArrayElement(std::string_view text) {
+  std::string element = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') element += '\\';
+    element += c;
+  }
+  return element + '"';
+}
+
+}  // namespace
+
 std::string AgeSql(const PolledTable& table, std::string_view alias) {
   const auto column = table.schema.FindColumn(table.timestamp);
   if (!column) return "NULL";
@@ -42,12 +56,15 @@ std::string TableSql::Order(std::string_view alias) const {
 }
 
 std::string TableSql::In(std::string_view alias, Ids ids) const {
-  std::vector<std::string> literals;
+  // One literal: hundreds take the server longer to parse than to find.
+  std::vector<std::string> quoted;
+  for (const std::string& id : ids) quoted.push_back(ArrayElement(id));
+  const std::string array = fmt::format("{{{}}}", absl::StrJoin(quoted, ","));
   // A literal without a type is not read as a composite one.
-  const std::string type = table_.id_type.empty() ? "" : "::" + table_.id_type;
-  for (const std::string& id : ids) literals.push_back(quote_(id) + type);
-  return fmt::format("{} IN ({})", Column(alias, table_.id),
-                     absl::StrJoin(literals, ", "));
+  const std::string type =
+      table_.id_type.empty() ? "" : fmt::format("::{}[]", table_.id_type);
+  return fmt::format("{} = ANY ({}{})", Column(alias, table_.id), quote_(array),
+                     type);
 }
 
 std::string TableSql::Now(std::chrono::milliseconds from_now) {

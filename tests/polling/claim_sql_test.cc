@@ -134,10 +134,10 @@ TEST(ClaimSqlTest, WhatWaitsOrIsHeldIsNotACandidateAndBlocksItsAggregate) {
   const std::string sql = ClaimSql(table, seconds(30), Quote).Claim(7, held);
   EXPECT_THAT(sql, HasSubstr("(o.\"next_attempt_at\" IS NULL OR "
                              "o.\"next_attempt_at\" <= now())"));
-  EXPECT_THAT(sql, HasSubstr("NOT o.\"id\" IN ('h')"));
+  EXPECT_THAT(sql, HasSubstr("NOT o.\"id\" = ANY ('{\"h\"}')"));
   EXPECT_THAT(sql, HasSubstr("b.\"status\" = 'processing'"));
   EXPECT_THAT(sql, HasSubstr("b.\"next_attempt_at\" > now()"));
-  EXPECT_THAT(sql, HasSubstr("b.\"id\" IN ('h')"));
+  EXPECT_THAT(sql, HasSubstr("b.\"id\" = ANY ('{\"h\"}')"));
 }
 
 // The planner would take the index of pending rows, which is as long as the
@@ -228,11 +228,11 @@ TEST(ClaimSqlTest, MarkingSetsWhatTheTableHas) {
   const PolledTable timestamp = Table(WithTimestampOnly());
   EXPECT_EQ(ClaimSql(timestamp, seconds(1), Quote).MarkPublished(ids),
             "UPDATE \"public\".\"outbox\" u SET \"done\" = now() WHERE "
-            "u.\"id\" IN ('a', 'b')");
+            "u.\"id\" = ANY ('{\"a\",\"b\"}')");
   const PolledTable lease = Table(WithLease());
   EXPECT_EQ(ClaimSql(lease, seconds(1), Quote).MarkPublished(ids),
             "UPDATE \"public\".\"outbox\" u SET \"status\" = 'published', "
-            "\"locked_until\" = NULL WHERE u.\"id\" IN ('a', 'b')");
+            "\"locked_until\" = NULL WHERE u.\"id\" = ANY ('{\"a\",\"b\"}')");
 }
 
 TEST(ClaimSqlTest, ASecondLookPassesTheAggregatesOfRowsThatAreLocked) {
@@ -267,7 +267,7 @@ TEST(ClaimSqlTest, AStatementThatComesTooLateLeavesOutWhatAnotherHas) {
               EndsWith(fence));
   EXPECT_EQ(sql.Renew(ids, "12:00"),
             "UPDATE \"public\".\"outbox\" u SET \"locked_until\" = now() + "
-            "interval '1000 ms' WHERE u.\"id\" IN ('a')" +
+            "interval '1000 ms' WHERE u.\"id\" = ANY ('{\"a\"}')" +
                 fence + " RETURNING u.\"id\", u.\"locked_until\"");
   RowStateOptions beats = WithLease();
   beats.locked_until = "";
@@ -284,7 +284,7 @@ TEST(ClaimSqlTest, ARefusalIsNotedWithItsNextAttempt) {
             "UPDATE \"public\".\"outbox\" u SET \"status\" = 'pending', "
             "\"next_attempt_at\" = now() + interval '250 ms', "
             "\"locked_until\" = NULL, \"attempts\" = coalesce(u.\"attempts\", "
-            "0) + 1, \"last_error\" = 'why' WHERE u.\"id\" IN ('a')");
+            "0) + 1, \"last_error\" = 'why' WHERE u.\"id\" = ANY ('{\"a\"}')");
 }
 
 TEST(ClaimSqlTest, ARowThatIsGivenUpIsFailedAndWaitsForNothing) {
@@ -336,12 +336,12 @@ TEST(ClaimSqlTest, P3AClaimPassesNoEarlierRowOfAnAggregate) {
       UNION ALL
       SELECT b."id" AS id, b."seq" AS place, b."aggregate_id" AS aggregate0,
         b."aggregate_type" AS aggregate1 FROM "public"."outbox" b
-        WHERE b."status" = 'pending' AND b."id" IN ('h')),
+        WHERE b."status" = 'pending' AND b."id" = ANY ('{"h"}')),
     candidate AS MATERIALIZED (
       SELECT o."id" AS id, o."seq" AS place, o."aggregate_id" AS aggregate0,
         o."aggregate_type" AS aggregate1 FROM "public"."outbox" o
         WHERE o."status" = 'pending' AND (o."next" IS NULL OR o."next" <= now())
-        AND NOT o."id" IN ('h')
+        AND NOT o."id" = ANY ('{"h"}')
         AND (o."aggregate_id" IS NULL OR o."aggregate_type" IS NULL OR
         (o."aggregate_id", o."aggregate_type") NOT IN
         (SELECT p.aggregate0, p.aggregate1 FROM blocked p WHERE p.aggregate0 IS
@@ -368,6 +368,50 @@ TEST(ClaimSqlTest, P3AClaimPassesNoEarlierRowOfAnAggregate) {
     SELECT r."id", r."seq", r."aggregate_type", r."aggregate_id",
       r."created_at" FROM "public"."outbox" r JOIN chosen ON r."id" = chosen.id
       ORDER BY r."seq")"));
+}
+
+// Of one snapshot, and no row of it is left out: none is behind another's.
+TEST(ClaimSqlTest, P3AnUndisturbedClaimTakesEveryRowThatItFinds) {
+  RowStateOptions state;
+  state.status = "status";
+  state.locked_until = "locked_until";
+  state.next_attempt_at = "next";
+  const PolledTable table = Table(state);
+  const std::string sql =
+      ClaimSql(table, seconds(30), Quote).ClaimUndisturbed(7, {});
+  EXPECT_EQ(OneLine(sql), OneLine(R"(
+    SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+    WITH blocked AS MATERIALIZED (
+      SELECT b."id" AS id, b."seq" AS place, b."aggregate_id" AS aggregate0,
+        b."aggregate_type" AS aggregate1 FROM "public"."outbox" b
+        WHERE b."status" = 'processing'
+      UNION ALL
+      SELECT b."id" AS id, b."seq" AS place, b."aggregate_id" AS aggregate0,
+        b."aggregate_type" AS aggregate1 FROM "public"."outbox" b
+        WHERE b."status" = 'pending' AND b."next" > now()),
+    chosen AS MATERIALIZED (
+      SELECT o."id" AS id, o."seq" AS place, o."aggregate_id" AS aggregate0,
+        o."aggregate_type" AS aggregate1 FROM "public"."outbox" o
+        WHERE o."status" = 'pending' AND (o."next" IS NULL OR o."next" <= now())
+        AND (o."aggregate_id" IS NULL OR o."aggregate_type" IS NULL OR
+        (o."aggregate_id", o."aggregate_type") NOT IN
+        (SELECT p.aggregate0, p.aggregate1 FROM blocked p WHERE p.aggregate0 IS
+        NOT NULL AND p.aggregate1 IS NOT NULL))
+      ORDER BY o."seq" LIMIT 7 FOR UPDATE OF o NOWAIT),
+    claimed AS (
+      UPDATE "public"."outbox" u SET "status" = 'processing',
+        "locked_until" = now() + interval '30000 ms' FROM chosen
+        WHERE u."id" = chosen.id RETURNING u.*)
+    SELECT r."id", r."seq", r."aggregate_type", r."aggregate_id",
+      r."created_at" FROM claimed r ORDER BY r."seq")"));
+}
+
+TEST(ClaimSqlTest, AnIdOfAnyTextIsOneElementOfTheArray) {
+  PolledTable table = Table(WithTimestampOnly());
+  table.id_type = "text";
+  const std::vector<std::string> ids = {R"(a"b\c)", "d,{e}", "NULL"};
+  EXPECT_THAT(ClaimSql(table, seconds(1), Quote).Delete(ids),
+              HasSubstr(R"(= ANY ('{"a\"b\\c","d,{e}","NULL"}'::text[]))"));
 }
 
 TEST(ClaimSqlTest, AHeartbeatWithoutAProcessingValueIsALeaseOfPendingRows) {

@@ -181,7 +181,8 @@ TEST_F(LockStrategyTest, P1ARowIsDeletedAfterItsAcknowledgement) {
   EXPECT_THAT(server_.StatementsWith("DELETE"), IsEmpty());
   AcknowledgeAll();
   ASSERT_TRUE(Settle().ok());
-  EXPECT_THAT(server_.StatementsWith("DELETE"), ElementsAre(HasSubstr("'a'")));
+  EXPECT_THAT(server_.StatementsWith("DELETE"),
+              ElementsAre(HasSubstr("\"a\"")));
   EXPECT_EQ(server_.statements().back(), "COMMIT");
 }
 
@@ -196,7 +197,7 @@ TEST_F(LockStrategyTest, ARowWhoseCommitFailedIsNotSentAgain) {
   ASSERT_TRUE(Settle().ok());
   EXPECT_THAT(sink_.Values(), ElementsAre("v1"));
   EXPECT_THAT(server_.StatementsWith("DELETE"),
-              ElementsAre(HasSubstr("'a'"), HasSubstr("'a'")));
+              ElementsAre(HasSubstr("\"a\""), HasSubstr("\"a\"")));
   ASSERT_TRUE(Take().ok());
   EXPECT_THAT(sink_.Values(), ElementsAre("v1", "v1"))
       << "another row of this id, written since";
@@ -213,7 +214,7 @@ TEST_F(LockStrategyTest, P1ARowOfALostTransactionIsNotDeleted) {
   AcknowledgeAll();
   ASSERT_TRUE(Settle().ok());
   EXPECT_THAT(server_.StatementsWith("DELETE"),
-              ElementsAre(AllOf(HasSubstr("'b'"), Not(HasSubstr("'a'")))));
+              ElementsAre(AllOf(HasSubstr("\"b\""), Not(HasSubstr("\"a\"")))));
 }
 
 using std::chrono::milliseconds;
@@ -270,8 +271,42 @@ TEST_F(LeaseStrategyTest, P1ARowIsMarkedAfterItsAcknowledgement) {
   AcknowledgeAll();
   EXPECT_EQ(strategy_->settle_at(), MonotonicTime());
   ASSERT_TRUE(Settle().ok());
-  EXPECT_THAT(Marked(), ElementsAre(HasSubstr("('a', 'b')")));
+  EXPECT_THAT(Marked(), ElementsAre(HasSubstr("'{\"a\",\"b\"}'")));
   EXPECT_EQ(strategy_->take_at(), MonotonicTime()) << "rows behind them";
+}
+
+TEST_F(LeaseStrategyTest, NothingIsTakenBeforeWhatIsThereIsStored) {
+  Begin();
+  ASSERT_TRUE(Take().ok());
+  Acknowledge(0);
+  ASSERT_TRUE(Settle().ok());
+  Acknowledge(1);
+  EXPECT_EQ(strategy_->take_at(), MonotonicTime::max());
+  EXPECT_EQ(strategy_->settle_at(), MonotonicTime());
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(Marked(), SizeIs(1));
+  EXPECT_EQ(strategy_->take_at(), MonotonicTime());
+}
+
+// Each attempt is an error in the server's log.
+TEST_F(LeaseStrategyTest, ADisturbedClaimIsMadeWithCareForAWhile) {
+  outbox_.tables[0].columns.aggregate_id = {FieldSource::Kind::kColumn,
+                                            "aggregate_id"};
+  more_columns_.push_back({"aggregate_id", kTextOid});
+  server_.Answer(kClaim, {});
+  server_.Answer("NOWAIT", {});
+  Begin();
+  ASSERT_TRUE(Take().ok());
+  EXPECT_THAT(server_.StatementsWith(kClaim), IsEmpty());
+  for (const char* sqlstate : {"55P03", "40001"}) {
+    Begin();
+    server_.Fail("NOWAIT", sqlstate, "disturbed");
+    const size_t tried = server_.StatementsWith("NOWAIT").size();
+    ASSERT_TRUE(Take().ok());
+    ASSERT_TRUE(Take().ok());
+    EXPECT_THAT(server_.StatementsWith("NOWAIT"), SizeIs(tried + 1));
+  }
+  EXPECT_THAT(server_.StatementsWith(kClaim), SizeIs(4));
 }
 
 TEST_F(LeaseStrategyTest, WaitsALittleForTheRestOfABatch) {
@@ -284,7 +319,7 @@ TEST_F(LeaseStrategyTest, WaitsALittleForTheRestOfABatch) {
   EXPECT_GT(strategy_->settle_at(), MonotonicTime());
   std::this_thread::sleep_until(strategy_->settle_at());
   ASSERT_TRUE(Settle().ok());
-  EXPECT_THAT(Marked(), ElementsAre(HasSubstr("('a')")));
+  EXPECT_THAT(Marked(), ElementsAre(HasSubstr("'{\"a\"}'")));
 }
 
 TEST_F(LeaseStrategyTest, HalfABatchIsNotKeptWaiting) {
@@ -293,7 +328,7 @@ TEST_F(LeaseStrategyTest, HalfABatchIsNotKeptWaiting) {
   ASSERT_TRUE(Take().ok());
   Acknowledge(0);
   ASSERT_TRUE(Settle().ok());
-  EXPECT_THAT(Marked(), ElementsAre(HasSubstr("('a')")));
+  EXPECT_THAT(Marked(), ElementsAre(HasSubstr("'{\"a\"}'")));
 }
 
 TEST_F(LeaseStrategyTest, NothingMoreIsTakenWithFourBatchesInHand) {
@@ -332,8 +367,9 @@ TEST_F(LeaseStrategyTest, ALeaseIsRenewedAfterAThird) {
   std::this_thread::sleep_for(milliseconds(501));
   EXPECT_LE(strategy_->settle_at(), Clock::now());
   ASSERT_TRUE(Settle().ok());
-  EXPECT_THAT(Renewed(), ElementsAre(AllOf(HasSubstr("'a'"), HasSubstr("'b'"),
-                                           HasSubstr("<= 'mark1'"))));
+  EXPECT_THAT(Renewed(),
+              ElementsAre(AllOf(HasSubstr("\"a\""), HasSubstr("\"b\""),
+                                HasSubstr("<= 'mark1'"))));
   EXPECT_GE(strategy_->hold_ends_at(), ends + milliseconds(500));
   EXPECT_THAT(strategy_->hold_ends_because(), Not(HasSubstr("another's")));
   std::this_thread::sleep_for(milliseconds(501));
@@ -390,7 +426,7 @@ TEST_F(LeaseStrategyTest, ADurableRowThatCouldNotBeMarkedIsMarkedNextTime) {
   server_.Answer("SET \"status\" = 'published'", {});
   ASSERT_TRUE(Settle().ok());
   EXPECT_THAT(Marked(), SizeIs(2));
-  EXPECT_THAT(Marked().back(), AllOf(HasSubstr("'a'"), HasSubstr("'b'")));
+  EXPECT_THAT(Marked().back(), AllOf(HasSubstr("\"a\""), HasSubstr("\"b\"")));
   EXPECT_THAT(sink_.Values(), ElementsAre("va", "vb"));
 }
 
@@ -400,10 +436,10 @@ TEST_F(LeaseStrategyTest, ARowThatCannotBeDeliveredIsReleasedWithItsMark) {
   ASSERT_TRUE(Take().ok());
   AcknowledgeAll();
   ASSERT_TRUE(Settle().ok());
-  EXPECT_THAT(Marked(), ElementsAre(HasSubstr("('b')")));
+  EXPECT_THAT(Marked(), ElementsAre(HasSubstr("'{\"b\"}'")));
   const auto refused = server_.StatementsWith("\"attempts\" = coalesce");
   EXPECT_THAT(refused,
-              ElementsAre(AllOf(HasSubstr("'a'"), HasSubstr("<= 'mark1'"))));
+              ElementsAre(AllOf(HasSubstr("\"a\""), HasSubstr("<= 'mark1'"))));
 }
 
 TEST_F(LeaseStrategyTest, P1AfterTheEndOfTheLeaseOnlyDurableRowsAreMarked) {
@@ -414,7 +450,7 @@ TEST_F(LeaseStrategyTest, P1AfterTheEndOfTheLeaseOnlyDurableRowsAreMarked) {
   AcknowledgeAll();
   std::this_thread::sleep_for(milliseconds(1'001));
   ASSERT_TRUE(Settle().ok());
-  EXPECT_THAT(Marked(), ElementsAre(HasSubstr("('b')")));
+  EXPECT_THAT(Marked(), ElementsAre(HasSubstr("'{\"b\"}'")));
   EXPECT_THAT(server_.StatementsWith("\"attempts\" = coalesce"), IsEmpty());
 }
 

@@ -119,7 +119,7 @@ TEST_F(TablePollerTest, P10StopSettlesTheRowsThatItHolds) {
   EXPECT_FALSE(poller_->has_ended()) << "a row is in flight";
   AcknowledgeAll();
   RunUntil([this] { return poller_->has_ended(); });
-  EXPECT_THAT(server_.StatementsWith(kDelete), ElementsAre(HasSubstr("'a'")));
+  EXPECT_THAT(server_.StatementsWith(kDelete), ElementsAre(HasSubstr("\"a\"")));
 }
 
 TEST_F(TablePollerTest, P10AbandonLeavesThemToTheNext) {
