@@ -204,7 +204,8 @@ def _head(records, environment):
         f"{environment['machine']}. {environment['walpost']}, "
         f"{environment['postgres']}, Apache Kafka {environment['kafka']}, "
         f"Debezium {environment['debezium']}, {environment['java']}. Level "
-        f"`{environment['level']}`: up to {rounds} shuffled rounds. A cell has "
+        f"`{environment['level']}`: up to {rounds} shuffled round"
+        f"{'' if rounds == 1 else 's'}. A cell has "
         "the value of each round; with five or more, their median "
         "(least–greatest). Servers, load and contender share the machine, which "
         f"had a load of {short(environment['load_before'])} before.{note}\n")

@@ -47,8 +47,9 @@ _DRAIN = Section(
     "of relay, walsender, the backends that serve the relay, and broker. \"Of "
     "the ceiling\" is the share of the lower of two ceilings: the faster of the "
     "two readers that throw away, and producing without a database. A JVM "
-    "takes the heap that it is given, so Debezium's memory is its heap flag, "
-    "which its name has here.",
+    "takes the heap that it is given, and as much again for itself where that "
+    "is small: Debezium's memory follows from its heap flag, which its name has "
+    "here.",
     ("payload_bytes", "per_transaction", "rows"),
     (Column("events/s", "events_per_s", better=MORE),
      Column("of the ceiling, %", "of_ceiling", 100),
@@ -121,7 +122,8 @@ _RECOVERY = Section(
     "At 1,000 events a second, killed and started again at once: until the "
     "broker has the first event that was committed after the kill, or, where "
     "it comes in a transaction of Kafka, until a consumer of committed records "
-    "has it.",
+    "has it. Rows that a killed walpost had claimed by polling follow later, "
+    "when their lease of 30 s has ended.",
     (),
     (Column("seconds", "recovery_s", better=LESS),
      Column("duplicates", "duplicates", better=LESS)),
