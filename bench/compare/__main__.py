@@ -182,6 +182,8 @@ def main():
     if not options.report:
         groups = plan.groups(options.level, options.only, options.contenders,
                              options.rounds, options.rows, options.polling)
+        if not options.only:
+            records.keep_only({group.scenario for group in groups})
         progress = Progress(plan.runs(groups))
         print(f"about {plan.minutes(groups):.0f} minutes, shuffled with --seed "
               f"{options.seed}", flush=True)

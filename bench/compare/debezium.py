@@ -59,8 +59,8 @@ TUNED = Profile(
         "producer.override.buffer.memory": 67108864,
     })
 
-# Found by trying 96, 128, 192 and 256 MB; see README.md.
-SMALL = dataclasses.replace(TUNED, jvm=("-Xms256M", "-Xmx256M"))
+# Found by trying 96, 128, 192, 256 and 384 MB; see README.md.
+SMALL = dataclasses.replace(TUNED, jvm=("-Xms128M", "-Xmx128M"))
 
 ONCE = dataclasses.replace(
     TUNED, name="exactly once", is_distributed=True,

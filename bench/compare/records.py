@@ -35,6 +35,12 @@ class Records:
             writer.writeheader()
             writer.writerows([*kept, row])
 
+    def keep_only(self, scenarios):
+        """Deletes the files of others, which are of an earlier run."""
+        for path in self._directory.glob("*.csv"):
+            if path.stem not in scenarios:
+                path.unlink()
+
     def of(self, scenario):
         """Rows with all columns, none when the scenario was never run."""
         return Rows(map(with_derived, self._stored(scenario)))

@@ -311,6 +311,16 @@ class ReportTest(unittest.TestCase):
             self.assertEqual(len(records.of("drain")), 1)
 
 
+    def test_scenarios_of_an_earlier_run_can_be_left_out(self):
+        with tempfile.TemporaryDirectory() as folder:
+            records = Records(folder)
+            for scenario in ("drain", "idle"):
+                records.add(scenario, drain_row("walpost", 1))
+            records.keep_only({"drain"})
+            self.assertEqual([len(records.of(scenario))
+                              for scenario in ("drain", "idle")], [1, 0])
+
+
 class AimsTest(unittest.TestCase):
     @staticmethod
     def whole_lines(*rows, scenario="drain"):
