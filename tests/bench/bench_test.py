@@ -6,6 +6,7 @@ import pathlib
 import re
 import struct
 import tempfile
+import types
 import unittest
 import xml.etree.ElementTree
 
@@ -394,6 +395,25 @@ class AimsTest(unittest.TestCase):
         self.assertNotIn("drain rate", self.lines(
             drain_row("walpost", 100, void="1 missing"),
             drain_row("debezium-tuned", 10)))
+
+
+class TransactionsTest(unittest.TestCase):
+    """A record of an open transaction is one that no consumer has."""
+
+    @staticmethod
+    def run_with(records, marked_ms):
+        return types.SimpleNamespace(log=types.SimpleNamespace(
+            read=lambda: records, first_ms=1000, last_ms=2000,
+            marked_ms=marked_ms))
+
+    def test_records_of_a_transaction_count_from_its_end(self):
+        once, least = map(contenders.make, ("walpost-once", "walpost"))
+        self.assertIsNone(once.first_record_at(self.run_with(3, None)))
+        self.assertEqual(once.first_record_at(self.run_with(3, 1050)), 1.05)
+        self.assertEqual(once.finished_at(self.run_with(3, 2040)), 2.04)
+        self.assertEqual(least.first_record_at(self.run_with(3, None)), 1)
+        self.assertEqual(least.finished_at(self.run_with(3, None)), 2)
+        self.assertIsNone(least.first_record_at(self.run_with(0, None)))
 
 
 class JudgeTest(unittest.TestCase):
