@@ -3,8 +3,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/use_awaitable.hpp>
-#include <cerrno>
+#include <chrono>
 
 #include "loop/as_tuple.h"
 #include "loop/descriptors.h"
@@ -12,6 +13,14 @@
 namespace walpost {
 
 namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+// If the kernel can watch no more sockets.
+constexpr std::chrono::milliseconds kLookAgain{10};
+
+}  // namespace
 
 SocketWaiter::SocketWaiter(asio::any_io_executor executor)
     : descriptor_(executor), timer_(executor) {}
@@ -20,19 +29,18 @@ SocketWaiter::~SocketWaiter() { Release(); }
 
 absl::Status SocketWaiter::Watch(int socket) {
   Release();
-  const int copy = fcntl(socket, F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) return NoDescriptor();
-  boost::system::error_code error;
-  descriptor_.assign(copy, error);
-  if (!error) return absl::OkStatus();
-  close(copy);
-  errno = error.value();
-  return NoDescriptor();
+  socket_ = fcntl(socket, F_DUPFD_CLOEXEC, 0);
+  return socket_ < 0 ? NoDescriptor() : absl::OkStatus();
 }
 
 void SocketWaiter::Release() {
   boost::system::error_code ignored;
-  descriptor_.close(ignored);
+  if (descriptor_.is_open()) {
+    descriptor_.close(ignored);
+  } else if (socket_ >= 0) {
+    close(socket_);
+  }
+  socket_ = -1;
 }
 
 asio::awaitable<void> SocketWaiter::Wait(Interest interest,
@@ -41,23 +49,33 @@ asio::awaitable<void> SocketWaiter::Wait(Interest interest,
     wake_pending_ = false;
     co_return;
   }
+  boost::system::error_code error;
+  if (interest != Interest::kTimeOnly) {
+    descriptor_.assign(socket_, error);
+    if (error) until = std::min(until, Clock::now() + kLookAgain);
+  }
   timer_.expires_at(until);
-  if (interest == Interest::kTimeOnly) {
+  if (interest == Interest::kTimeOnly || error) {
     co_await timer_.async_wait(kAsTuple);
   } else {
-    // If both are ready at once, as after a suspension, the handler runs after
-    // the wait, and perhaps after this object was destroyed.
-    std::weak_ptr<const bool> lifetime = lifetime_;
-    timer_.async_wait([this, lifetime](boost::system::error_code error) {
-      if (!error && !lifetime.expired()) CancelWait();
-    });
-    const auto type = interest == Interest::kRead
-                          ? asio::posix::stream_descriptor::wait_read
-                          : asio::posix::stream_descriptor::wait_write;
-    co_await descriptor_.async_wait(type, kAsTuple);
-    timer_.cancel();
+    co_await WaitForSocket(interest);
   }
   wake_pending_ = false;
+}
+
+asio::awaitable<void> SocketWaiter::WaitForSocket(Interest interest) {
+  // If both are ready at once, as after a suspension, the handler runs after
+  // the wait, and perhaps after this object was destroyed.
+  std::weak_ptr<const bool> lifetime = lifetime_;
+  timer_.async_wait([this, lifetime](boost::system::error_code error) {
+    if (!error && !lifetime.expired()) CancelWait();
+  });
+  const auto type = interest == Interest::kRead
+                        ? asio::posix::stream_descriptor::wait_read
+                        : asio::posix::stream_descriptor::wait_write;
+  co_await descriptor_.async_wait(type, kAsTuple);
+  timer_.cancel();
+  if (descriptor_.is_open()) descriptor_.release();
 }
 
 void SocketWaiter::CancelWait() {

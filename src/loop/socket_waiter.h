@@ -2,7 +2,9 @@
 //
 // It watches a dup() of the descriptor. libpq closes and reopens its socket
 // while it connects, and often gets the same number again; Asio would continue
-// to watch the closed socket and never wake.
+// to watch the closed socket and never wake. Outside a wait the event loop does
+// not know the socket: it would wake for everything that arrives, and so would
+// the sender's system calls wake us. (A walsender makes one for each message.)
 //
 // Owned by a Connection; one coroutine waits at a time.
 #pragma once
@@ -40,8 +42,10 @@ class SocketWaiter {
   void Wake();
 
  private:
+  boost::asio::awaitable<void> WaitForSocket(Interest interest);
   void CancelWait();
 
+  int socket_ = -1;  // the descriptor's during a wait, else ours; -1: none
   boost::asio::posix::stream_descriptor descriptor_;
   boost::asio::steady_timer timer_;
   bool wake_pending_ = false;
