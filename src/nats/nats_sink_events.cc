@@ -122,6 +122,10 @@ void NatsSink::OnAnswered(uint64_t number, const std::string& json) {
     heard_at_ = now;
     has_answered_ = true;
     finder_.OnAnswer(question, json, now);
+    if (question.kind == StreamQuestion::Kind::kCreate &&
+        finder_.refusal().empty()) {
+      LogInfo("created stream {}", options_.create_stream->name);
+    }
     const std::string warning = finder_.TakeWarning();
     if (!warning.empty()) LogWarn("{}", warning);
   }

@@ -140,6 +140,7 @@ def test_a_stream_is_created(relay_of, nats, outbox, topics):
     relay.run()
     outbox.insert("order", "k", '{"n": 1}')
     wait_records(nats, topics, 1)
+    assert relay.log().count(f"created stream {name}") == 1, relay.log()
     config = nats.api(f"STREAM.INFO.{name}")["config"]
     assert config["storage"] == "file" and config["num_replicas"] == 1
     assert config["subjects"] == [topics + ">"]
