@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "base/sha256.h"
 #include "delivery/record_sink.h"
+#include "log/cause_log.h"
 #include "nats/connection_trouble.h"
 #include "nats/in_flight.h"
 #include "nats/known_streams.h"
@@ -121,6 +122,7 @@ class NatsSink final : public Sink {
   InFlight in_flight_;
   std::map<uint64_t, Asked> asked_;  // by number
   uint64_t last_question_ = 0;
+  CauseLog errors_;  // of the servers
   bool is_connected_ = false;
   bool has_answered_ = false;  // JetStream has
   size_t max_payload_bytes_ = kDefaultMaxPayload;

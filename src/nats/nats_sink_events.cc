@@ -134,7 +134,7 @@ void NatsSink::OnAnswered(uint64_t number, const std::string& json) {
 
 // The connection goes on.
 void NatsSink::OnError(const std::string& text) {
-  LogWarn("NATS: {}", text);
+  errors_.Warn(fmt::format("NATS: {}", text));
   const std::string subject = DeniedSubject(text);
   if (subject.empty()) return;
   const std::string denied = fmt::format(

@@ -29,7 +29,7 @@
 #include "absl/status/status.h"
 #include "base/time.h"
 #include "delivery/record_sink.h"
-#include "redis/cause_log.h"
+#include "log/cause_log.h"
 #include "redis/entry_queues.h"
 #include "redis/options.h"
 #include "redis/redis_error.h"

@@ -1,5 +1,5 @@
-// CauseLog: logs why servers cannot be written to. The writers of a sink share
-// it: a cause that all of them meet is one line.
+// CauseLog: logs why servers cannot be written to. All parts of a sink share
+// one: a cause that each of them meets is one line.
 //
 // A cause that comes again after a minute of silence is logged again. Runs on
 // the loop.

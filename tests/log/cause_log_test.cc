@@ -1,4 +1,4 @@
-#include "redis/cause_log.h"
+#include "log/cause_log.h"
 
 #include <gtest/gtest.h>
 
