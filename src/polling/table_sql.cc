@@ -1,5 +1,7 @@
 #include "polling/table_sql.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -11,6 +13,12 @@
 namespace walpost {
 
 namespace {
+
+// One literal for all ids: a server takes longer to parse hundreds of them than
+// to find the rows. An array of arrays has other elements, so not of every
+// type.
+constexpr std::array<std::string_view, 4> kUsualIds = {"uuid", "bigint",
+                                                       "integer", "text"};
 
 // As it stands in an array's literal.
 std::string ArrayElement(std::string_view text) {
@@ -56,15 +64,19 @@ std::string TableSql::Order(std::string_view alias) const {
 }
 
 std::string TableSql::In(std::string_view alias, Ids ids) const {
-  // One literal: hundreds take the server longer to parse than to find.
-  std::vector<std::string> quoted;
-  for (const std::string& id : ids) quoted.push_back(ArrayElement(id));
-  const std::string array = fmt::format("{{{}}}", absl::StrJoin(quoted, ","));
+  const std::string column = Column(alias, table_.id);
   // A literal without a type is not read as a composite one.
-  const std::string type =
-      table_.id_type.empty() ? "" : fmt::format("::{}[]", table_.id_type);
-  return fmt::format("{} = ANY ({}{})", Column(alias, table_.id), quote_(array),
-                     type);
+  const std::string& type = table_.id_type;
+  std::vector<std::string> values;
+  if (std::ranges::find(kUsualIds, type) != kUsualIds.end()) {
+    for (const std::string& id : ids) values.push_back(ArrayElement(id));
+    const std::string array = absl::StrJoin(values, ",");
+    return fmt::format("{} = ANY ({}::{}[])", column,
+                       quote_(fmt::format("{{{}}}", array)), type);
+  }
+  const std::string cast = type.empty() ? "" : "::" + type;
+  for (const std::string& id : ids) values.push_back(quote_(id) + cast);
+  return fmt::format("{} IN ({})", column, absl::StrJoin(values, ", "));
 }
 
 std::string TableSql::Now(std::chrono::milliseconds from_now) {
