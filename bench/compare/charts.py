@@ -18,7 +18,7 @@ _GAP = 10
 _TOP = 64
 _BARS = WIDTH - _LABELS - _NUMBERS
 
-_STYLE = """\
+STYLE = """\
 text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1f2328 }
 .title { font-size: 17px; font-weight: 600 }
 .note, .void { fill: #59636e }
@@ -46,12 +46,12 @@ def bar_chart(title, note, bars, unit, logarithmic=False):
     """The SVG. Bars are drawn in the order given."""
     scale = _Scale(bars, logarithmic)
     height = _TOP + len(bars) * (_BAR + _GAP) + 8
-    body = [_text(16, 26, title, "title"), _text(16, 46, note, "note")]
+    body = [text(16, 26, title, "title"), text(16, 46, note, "note")]
     for number, bar in enumerate(bars):
         body += _drawn(bar, _TOP + number * (_BAR + _GAP), scale, unit)
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" '
             f'height="{height}" viewBox="0 0 {WIDTH} {height}" role="img" '
-            f'aria-label="{_attribute(title)}">\n<style>\n{_STYLE}</style>\n'
+            f'aria-label="{attribute(title)}">\n<style>\n{STYLE}</style>\n'
             + "\n".join(body) + "\n</svg>\n")
 
 
@@ -78,10 +78,10 @@ class _Scale:
 
 def _drawn(bar, top, scale, unit):
     middle = top + _BAR / 2
-    label = _text(_LABELS - 10, middle + 5, bar.label, "label",
+    label = text(_LABELS - 10, middle + 5, bar.label, "label",
                   _LABELS - 20 if len(bar.label) > _LABEL_LETTERS else None)
     if not bar.spread:
-        return [label, _text(_LABELS + 4, middle + 5, "void", "void")]
+        return [label, text(_LABELS + 4, middle + 5, "void", "void")]
     length = scale.length(bar.spread.median)
     low, high = (_LABELS + scale.length(value)
                  for value in (bar.spread.low, bar.spread.high))
@@ -90,7 +90,7 @@ def _drawn(bar, top, scale, unit):
     if high - low >= 1:
         lines += _marks(bar.spread, scale, middle)
     end = max(_LABELS + length, high)
-    lines.append(_text(end + 8, middle + 5,
+    lines.append(text(end + 8, middle + 5,
                        f"{bar.spread.middle()} {unit}".strip(), "value"))
     return lines
 
@@ -109,12 +109,12 @@ def _line(x1, y1, x2, y2):
             f'y2="{y2}"/>')
 
 
-def _text(x, y, words, kind, width=None):
+def text(x, y, words, kind, width=None):
     squeezed = "" if width is None else (
         f' textLength="{width}" lengthAdjust="spacingAndGlyphs"')
     return (f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}"{squeezed}>'
             f"{escape(words)}</text>")
 
 
-def _attribute(words):
+def attribute(words):
     return escape(words, {'"': "&quot;"})

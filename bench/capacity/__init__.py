@@ -1,0 +1,1 @@
+"""What one slot can carry, and what more of them cost the server."""
