@@ -39,7 +39,8 @@ absl::StatusOr<Sha256Digest> DigestOf(const NatsOptions& options) {
 NatsSink::NatsSink(asio::any_io_executor executor, const NatsOptions& options,
                    std::unique_ptr<NatsClient> client, RecordReports& reports,
                    std::function<void()> on_drained,
-                   std::shared_ptr<KnownStreams> known)
+                   std::shared_ptr<KnownStreams> known,
+                   std::shared_ptr<CauseLog> errors)
     : options_(options),
       credentials_(DigestOf(options)),
       client_(std::move(client)),
@@ -49,12 +50,13 @@ NatsSink::NatsSink(asio::any_io_executor executor, const NatsOptions& options,
       close_timer_(executor),
       tick_timer_(executor),
       known_(std::move(known)),
-      finder_(*known_, options.create_stream) {}
+      finder_(*known_, options.create_stream),
+      errors_(std::move(errors)) {}
 
 absl::StatusOr<std::unique_ptr<NatsSink>> NatsSink::Create(
     asio::any_io_executor executor, const NatsOptions& options,
     RecordReports& reports, std::function<void()> on_drained,
-    std::shared_ptr<KnownStreams> known) {
+    std::shared_ptr<KnownStreams> known, std::shared_ptr<CauseLog> errors) {
   // Two eventfds, a socket, and a file of credentials.
   constexpr int kDescriptors = 4;
   WALPOST_RETURN_IF_ERROR(RequireDescriptors(kDescriptors));
@@ -65,7 +67,7 @@ absl::StatusOr<std::unique_ptr<NatsSink>> NatsSink::Create(
                            NatsClient::Start(std::move(settings)));
   std::unique_ptr<NatsSink> sink(
       new NatsSink(std::move(executor), options, std::move(client), reports,
-                   std::move(on_drained), std::move(known)));
+                   std::move(on_drained), std::move(known), std::move(errors)));
   WALPOST_RETURN_IF_ERROR(sink->ListenForEvents());
   return sink;
 }

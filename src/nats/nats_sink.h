@@ -36,14 +36,14 @@ namespace walpost {
 class NatsSink final : public Sink {
  public:
   // Starts to connect; does not wait. `reports` outlives the sink.
-  // `known` has the knowledge of earlier sinks.
+  // `known` has the knowledge of earlier sinks, and `errors` what they logged.
   //
   // kInvalidArgument: an option is wrong; names the key. kUnavailable: a
   // credential cannot be read now, or no thread or descriptor is left.
   static absl::StatusOr<std::unique_ptr<NatsSink>> Create(
       boost::asio::any_io_executor executor, const NatsOptions& options,
       RecordReports& reports, std::function<void()> on_drained,
-      std::shared_ptr<KnownStreams> known);
+      std::shared_ptr<KnownStreams> known, std::shared_ptr<CauseLog> errors);
 
   ~NatsSink() override;
 
@@ -78,7 +78,8 @@ class NatsSink final : public Sink {
   NatsSink(boost::asio::any_io_executor executor, const NatsOptions& options,
            std::unique_ptr<NatsClient> client, RecordReports& reports,
            std::function<void()> on_drained,
-           std::shared_ptr<KnownStreams> known);
+           std::shared_ptr<KnownStreams> known,
+           std::shared_ptr<CauseLog> errors);
 
   absl::Status ListenForEvents();
   void WaitForEvents();
@@ -122,7 +123,7 @@ class NatsSink final : public Sink {
   InFlight in_flight_;
   std::map<uint64_t, Asked> asked_;  // by number
   uint64_t last_question_ = 0;
-  CauseLog errors_;  // of the servers
+  const std::shared_ptr<CauseLog> errors_;  // of the servers
   bool is_connected_ = false;
   bool has_answered_ = false;  // JetStream has
   size_t max_payload_bytes_ = kDefaultMaxPayload;

@@ -121,9 +121,11 @@ void NatsSink::OnAnswered(uint64_t number, const std::string& json) {
   } else {
     heard_at_ = now;
     has_answered_ = true;
+    const size_t streams = finder_.streams();
     finder_.OnAnswer(question, json, now);
+    // A damaged answer does not say so.
     if (question.kind == StreamQuestion::Kind::kCreate &&
-        finder_.refusal().empty()) {
+        finder_.streams() > streams) {
       LogInfo("created stream {}", options_.create_stream->name);
     }
     const std::string warning = finder_.TakeWarning();
@@ -134,7 +136,7 @@ void NatsSink::OnAnswered(uint64_t number, const std::string& json) {
 
 // The connection goes on.
 void NatsSink::OnError(const std::string& text) {
-  errors_.Warn(fmt::format("NATS: {}", text));
+  errors_->Warn(fmt::format("NATS: {}", text));
   const std::string subject = DeniedSubject(text);
   if (subject.empty()) return;
   const std::string denied = fmt::format(

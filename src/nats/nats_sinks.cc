@@ -13,6 +13,8 @@ namespace {
 SinkFactory SinksWith(boost::asio::any_io_executor executor,
                       NatsOptions options,
                       std::shared_ptr<KnownStreams> known) {
+  // A denied subject fails its sink, and the next one meets the same error.
+  auto errors = std::make_shared<CauseLog>();
   return [=](const SinkOptions& sink_options, RecordReports& reports,
              std::function<void()> on_drained)
              -> absl::StatusOr<std::unique_ptr<Sink>> {
@@ -20,7 +22,7 @@ SinkFactory SinksWith(boost::asio::any_io_executor executor,
     own.client_id += sink_options.client_id_suffix;
     own.one_at_a_time = sink_options.one_at_a_time;
     return NatsSink::Create(executor, own, reports, std::move(on_drained),
-                            known);
+                            known, errors);
   };
 }
 

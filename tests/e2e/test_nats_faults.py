@@ -273,6 +273,9 @@ def test_p10_a_denied_subject_is_said(directory, walpost, database, outbox,
         outbox.insert("order", "k", '{"n": 1}')
         text = relay.wait_unready("may not publish to", 30)
         assert topics + "order" in text, text
+        # Each attempt has a new sink, and none of them is news.
+        wait_until(lambda: relay.metric("walpost_rewinds_total") >= 3, relay.log)
+        assert relay.log().count("Permissions Violation") == 1, relay.log()
     finally:
         server.close()
 

@@ -27,7 +27,8 @@ class NatsSinkTest : public ::testing::Test {
     options.servers = server_.url();
     options.one_at_a_time = one_at_a_time;
     auto made = NatsSink::Create(
-        io_.get_executor(), options, reports_, [] {}, known_);
+        io_.get_executor(), options, reports_, [] {}, known_,
+        std::make_shared<CauseLog>());
     ASSERT_TRUE(made.ok()) << made.status();
     sink_ = *std::move(made);
   }
