@@ -9,12 +9,11 @@ import datetime
 import json
 import pathlib
 import random
-import shutil
 
 from capacity import page
 from capacity.measures import groups
 from compare.environment import describe
-from compare.records import Records
+from compare.records import Records, publish_raw
 from compare.stage import REPOSITORY, servers
 
 _PUBLISHED = REPOSITORY / "bench" / "capacity"
@@ -63,9 +62,7 @@ def main():
     target = options.output
     if options.publish:
         target = _PUBLISHED
-        if raw != target / "raw":
-            shutil.rmtree(target / "raw", ignore_errors=True)
-            shutil.copytree(raw, target / "raw")
+        publish_raw(raw, target / "raw")
     page.write(records, target, REPOSITORY / "docs" / "sizing.md"
                if options.publish else None)
 

@@ -1,21 +1,16 @@
-"""What docs/sizing.md shows of the figures: charts, and tables between comments.
+"""What docs/sizing.md shows of the figures: charts, and tables in blocks.
 
-    <!-- capacity: one_slot -->
-    ...
-    <!-- end of capacity -->
+The blocks (compare/blocks.py) are of the kind "capacity".
 
 Pure, but for write().
 """
 
-import re
-
 from capacity.curves import Curve, curve_chart
 from capacity.measures import READERS
+from compare import blocks
 from compare.charts import Bar, bar_chart
 from compare.report import table
 
-_BLOCK = re.compile(
-    r"(<!-- capacity: (\w+) -->\n).*?(<!-- end of capacity -->)", re.S)
 _ROWS = {1: "1 row per transaction", 10: "10 rows", 100: "100 rows"}
 
 
@@ -33,8 +28,7 @@ def charts(records):
 def rewritten(page, records):
     """The text of a page with its tables as the figures have them."""
     made = tables(records)
-    return _BLOCK.sub(
-        lambda found: f"{found[1]}\n{made[found[2]]}\n{found[3]}", page)
+    return blocks.rewritten(page, "capacity", made.__getitem__)
 
 
 def write(records, charts_folder, page):
@@ -66,11 +60,13 @@ def _slots(records):
     rows = records.of("slots")
     return table(
         ["Slots", "rows/s until the last one is through",
-         "walsenders, CPU-s per million rows"],
+         "walsenders, CPU-s per million rows", "each of them"],
         [[name, rows.where(contender=name).spread("events_per_s").text(),
           rows.where(contender=name)
-          .spread("walsender_cpu_s_per_million").text()]
-         for name in READERS])
+          .spread("walsender_cpu_s_per_million").text(),
+          rows.where(contender=name)
+          .spread("walsender_cpu_s_per_million").text(1 / count)]
+         for name, (count, _) in READERS.items()])
 
 
 def _foreign(records):

@@ -14,7 +14,6 @@ import functools
 import json
 import os
 import pathlib
-import shutil
 import time
 import traceback
 
@@ -23,7 +22,7 @@ from compare.contenders import NAMES, make
 from compare.drain import Drain
 from compare.environment import describe
 from compare.pages import write_pages
-from compare.records import Records
+from compare.records import Records, publish_raw
 from compare.report import write_report
 from compare.stage import REPOSITORY, servers, settle
 
@@ -164,14 +163,6 @@ def arguments():
                         help="only write the report, from the figures there")
     parser.set_defaults(level="core")
     return parser.parse_args()
-
-
-def publish_raw(raw, target):
-    """Puts the figures of a report beside it, in place of earlier ones."""
-    if raw.resolve() == target.resolve():
-        return
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(raw, target)
 
 
 def main():

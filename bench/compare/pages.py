@@ -14,12 +14,12 @@ import dataclasses
 import re
 import textwrap
 
+from compare import blocks
 from compare.derived import missed_rate
 from compare.report import figure, label, table
 from compare.sections import LESS, MAIN_DRAIN, MORE, RATES
 
-_BLOCK = re.compile(
-    r"(<!-- figures: ([\w-]+) -->\n).*?(<!-- end of figures -->)", re.S)
+_KIND = "figures"
 
 OURS = "walpost"
 # walpost stands first.
@@ -207,16 +207,15 @@ def _paragraph(words):
 
 def rewritten(page, records, environment):
     """The text of a page with its tables as they are in the report."""
-    return _BLOCK.sub(
-        lambda found: "\n".join((
-            found[1], block(found[2], records, environment), found[3])), page)
+    return blocks.rewritten(
+        page, _KIND, lambda name: block(name, records, environment))
 
 
 def pages(root):
     """Those that have such a table."""
     return [page for pattern in ("*.md", "docs/*.md", "bench/*.md")
             for page in sorted(root.glob(pattern))
-            if _BLOCK.search(page.read_text(encoding="utf-8"))]
+            if blocks.block_names(page.read_text(encoding="utf-8"), _KIND)]
 
 
 def write_pages(root, records, environment):

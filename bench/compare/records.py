@@ -2,6 +2,7 @@
 
 import csv
 import pathlib
+import shutil
 
 from compare.derived import with_derived
 from compare.figures import Rows
@@ -54,6 +55,14 @@ class Records:
 
     def _path(self, scenario):
         return self._directory / f"{scenario}.csv"
+
+
+def publish_raw(raw, target):
+    """Puts the figures of a report beside it, in place of earlier ones."""
+    if raw.resolve() == target.resolve():
+        return
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(raw, target)
 
 
 def _typed(row):

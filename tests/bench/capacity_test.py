@@ -1,6 +1,7 @@
 """Curves and tables of capacity, and what is published of them."""
 
 import pathlib
+import re
 import tempfile
 import unittest
 import xml.etree.ElementTree
@@ -8,8 +9,9 @@ import xml.etree.ElementTree
 from capacity import page
 from capacity.curves import Curve, curve_chart
 from capacity.measures import READERS, groups
+from compare.blocks import block_names
 from compare.figures import Spread
-from compare.records import Records
+from compare.records import Records, publish_raw
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
@@ -67,6 +69,14 @@ class PageTest(unittest.TestCase):
             self.assertIn(f"| {name} |", written)
         self.assertEqual(written, page.rewritten(written, self.records))
 
+    def test_figures_that_are_published_again_from_their_place_stay(self):
+        with tempfile.TemporaryDirectory() as folder:
+            raw = pathlib.Path(folder) / "raw"
+            raw.mkdir()
+            (raw / "slots.csv").write_text("a\n1\n")
+            publish_raw(raw / ".." / "raw", raw)
+            self.assertTrue((raw / "slots.csv").exists())
+
     def test_a_block_of_no_table_is_an_error(self):
         with self.assertRaises(KeyError):
             page.rewritten("<!-- capacity: other -->\n<!-- end of capacity -->",
@@ -82,8 +92,15 @@ class PublishedTest(unittest.TestCase):
             self.assertEqual((_PUBLISHED / name).read_text(), svg, name)
         text = (_REPOSITORY / "docs" / "sizing.md").read_text()
         self.assertEqual(text, page.rewritten(text, records))
-        for name in page.tables(records):
-            self.assertIn(f"<!-- capacity: {name} -->", text)
+        self.assertEqual(set(block_names(text, "capacity")),
+                         set(page.tables(records)))
+
+    def test_the_limit_in_words_is_that_of_the_figures(self):
+        text = " ".join((_REPOSITORY / "docs" / "sizing.md").read_text().split())
+        said = re.search(r"has a limit of some ([\d,]+) events a second", text)[1]
+        limit = Records(_PUBLISHED / "raw").of("one_slot").where(
+            payload_bytes=250, per_transaction=1).spread("events_per_s").median
+        self.assertEqual(said, f"{float(f'{limit:.1g}'):,.0f}")
 
 
 if __name__ == "__main__":
