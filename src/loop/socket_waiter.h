@@ -2,9 +2,10 @@
 //
 // It watches a dup() of the descriptor. libpq closes and reopens its socket
 // while it connects, and often gets the same number again; Asio would continue
-// to watch the closed socket and never wake. Outside a wait the event loop does
-// not know the socket: it would wake for everything that arrives, and so would
-// the sender's system calls wake us. (A walsender makes one for each message.)
+// to watch the closed socket and never wake.
+//
+// Outside a wait the event loop does not know the socket. Otherwise it would
+// wake for each piece that arrives, and a walsender sends one per message.
 //
 // Owned by a Connection; one coroutine waits at a time.
 #pragma once

@@ -221,8 +221,8 @@ std::string ClaimSql::Claim(size_t limit, Ids waiting, size_t far) const {
   return With(limit, waiting, far) + UpdateChosen();
 }
 
-// In one snapshot nothing that is unpublished is missed: whoever has taken or
-// published a row since has changed it, and then it cannot be locked.
+// The snapshot shows every unpublished row. A session that has taken or
+// published one since has changed it, so that locking it fails.
 std::string ClaimSql::ClaimUndisturbed(size_t limit, Ids waiting) const {
   std::vector<std::string> passed;
   const std::string with = WithBlocked(waiting, passed);
