@@ -24,7 +24,8 @@ create table if not exists public.outbox (
   -- the business row first (an UPDATE of it does).
   sequence bigint not null generated always as identity,
 
-  -- pending -> processing -> published, or failed after too many attempts.
+  -- pending -> published, or failed after too many attempts; processing in
+  -- between where leases are in locked_until.
   status text not null default 'pending',
 
   -- How often it was tried, when it may be tried again, and what went wrong.
@@ -32,7 +33,8 @@ create table if not exists public.outbox (
   next_attempt_at timestamptz,
   last_error text,
 
-  -- While processing: whose lease has run out may be claimed by another.
+  -- While processing: whose lease has run out may be claimed by another. Not
+  -- used with polling.lease_table, which is faster.
   locked_until timestamptz,
 
   published_at timestamptz,
@@ -53,7 +55,7 @@ create table if not exists public.outbox (
     jsonb_typeof(headers) = 'object'
     and octet_length(headers::text) <= 16384)
 ) with (
-  -- Each row is written three times: inserted, claimed, marked. Its dead
+  -- Each row is written again when it is marked, and when it is claimed. Its dead
   -- versions lie where the next look at the table passes; clean up early, and
   -- by number, since the table may be large and its pending part small.
   autovacuum_vacuum_scale_factor = 0,

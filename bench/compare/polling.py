@@ -2,8 +2,11 @@
 
 import dataclasses
 
+from harness.sql_files import sql_file
+
 NOTIFY = "notify"
 _CHANNEL = "outbox_changed"
+_LEASES = "public.walpost_leases"  # in sql/leases.sql
 
 NOTIFY_DDL = f"""
 create function {{0}}_notify() returns trigger language plpgsql as
@@ -19,11 +22,14 @@ class Strategy:
     state: dict          # outbox.tables[].state
     ddl: str = ""        # what the table needs besides; {0} is its name
     deletes_rows: bool = False
+    has_lease_table: bool = False
 
 
 STRATEGIES = {strategy.name: strategy for strategy in (
-    Strategy("claim", {"published_at": "processed_at",
-                       "locked_until": "locked_until"},
+    Strategy("claim", {"published_at": "processed_at"},
+             has_lease_table=True),
+    Strategy("claim-column", {"published_at": "processed_at",
+                              "locked_until": "locked_until"},
              "alter table {0} add column locked_until timestamptz;"
              "create index on {0} (locked_until) "
              "where locked_until is not null;"),
@@ -38,17 +44,21 @@ STRATEGIES = {strategy.name: strategy for strategy in (
 
 def ddl(strategy, interval, table):
     text = strategy.ddl + (NOTIFY_DDL if interval == NOTIFY else "")
-    return text.format(table)
+    leases = sql_file("leases.sql") if strategy.has_lease_table else ""
+    return text.format(table) + leases.replace(_LEASES, f"public.{table}_leases")
 
 
 def config(strategy, interval, run):
     """`interval` is in milliseconds, or NOTIFY: a second and a wake-up."""
-    polling = {"strategy": strategy.name, "batch_size": 1000}
+    kind, *_ = strategy.name.split("-")
+    polling = {"strategy": kind, "batch_size": 1000}
     if interval == NOTIFY:
         polling.update(interval="1s", notify=_CHANNEL)
     else:
         polling.update(interval=f"{interval}ms")
-    if strategy.name == "cursor":
+    if strategy.has_lease_table:
+        polling["lease_table"] = f"public.{run.table}_leases"
+    if kind == "cursor":
         polling["cursor_table"] = f"public.{run.table}_cursor"
     table = {"name": f"public.{run.table}", "order_by": "seq"}
     if strategy.state:

@@ -19,10 +19,12 @@
 #include "delivery/gap.h"
 #include "loop/run_to_end.h"
 #include "outbox/table_pattern.h"
+#include "polling/lease_table.h"
 #include "postgres/catalog/publication.h"
 #include "postgres/catalog/publication_check.h"
 #include "postgres/checkpoint/checkpoint_sql.h"
 #include "postgres/connect/quote.h"
+#include "postgres/connect/relation_oid.h"
 #include "postgres/connect/sqlstate.h"
 #include "postgres/slot/birth_record.h"
 #include "postgres/slot/slot.h"
@@ -71,6 +73,7 @@ class Initializer {
       status = co_await MakeEmitFunction();
     }
     const bool is_polled = config_.source == Source::kPolling;
+    if (status.ok() && is_polled) status = co_await MakeLeaseTable();
     if (status.ok() && is_polled) status = co_await rights.Give();
     if (is_polled) co_return status;
     if (status.ok()) status = co_await CheckTables(WithPublication::kNo);
@@ -154,6 +157,19 @@ class Initializer {
     const std::string sql = EmitFunctionSql();
     absl::Status status = co_await Execute(sql);
     if (status.ok()) Report("function", "public.outbox_emit", "created");
+    co_return status;
+  }
+
+  asio::awaitable<absl::Status> MakeLeaseTable() {
+    const std::string& table = config_.polling.lease_table;
+    if (!config_.polling.has_lease_table()) co_return absl::OkStatus();
+    const std::string query = fmt::format("SELECT {} IS NOT NULL",
+                                          RelationOidSql(*connection_, table));
+    WALPOST_CO_ASSIGN_OR_RETURN(const bool exists, co_await Exists(query));
+    const std::string sql = LeaseTableScript(table);
+    absl::Status status;
+    if (!exists) status = co_await Execute(sql);
+    if (status.ok()) Report("table", table, exists ? "exists" : "created");
     co_return status;
   }
 

@@ -125,11 +125,14 @@ constexpr KeyText kTexts[] = {
     {"polling.notify", "`''` (none)", Reload::kNo,
      "LISTEN channel that wakes the poller before its interval"},
     {"polling.lease", "", Reload::kNo,
-     "`claim`: after this time the rows of a crashed poller are available "
-     "again"},
+     "`claim` with a lease, `delete` with a lease table: after this time the "
+     "rows of a crashed poller are available again"},
+    {"polling.lease_table", "`''` (none)", Reload::kNo,
+     "where `claim` and `delete` keep leases in place of a column of the rows "
+     "(`sql/leases.sql`): twice as fast"},
     {"polling.transaction_timeout", "", Reload::kNo,
-     "`delete`, and `claim` without a lease: maximum time that a "
-     "transaction waits for Kafka; then acknowledged rows are committed and "
+     "`delete` and `claim` without a lease: maximum time that a transaction "
+     "waits for Kafka; then acknowledged rows are committed and "
      "the other records are withdrawn"},
     {"polling.max_attempts", "", Reload::kNo,
      "refusals after which a row is failed; `0`: never failed"},

@@ -116,6 +116,16 @@ void CheckClaimChecks(Section& root, const Config& config) {
   }
 }
 
+// A table that walpost keeps; without its schema it is in `public`.
+void ReadTableName(Section& section, const char* key, std::string& table) {
+  section.Read(key, table);
+  if (table.empty()) return;
+  if (table.find('.') == std::string::npos) table = "public." + table;
+  if (table.starts_with('.') || table.ends_with('.')) {
+    section.Fail(key, "a table has a name, with or without its schema");
+  }
+}
+
 }  // namespace
 
 void ReadRowState(Section section, RowStateOptions& state) {
@@ -149,6 +159,12 @@ void ReadPolling(Section section, PollingOptions& polling) {
     section.Fail("notify", "a channel's name has at most 63 letters");
   }
   section.Read("lease", polling.lease, seconds(1), minutes(60));
+  ReadTableName(section, "lease_table", polling.lease_table);
+  if (polling.has_lease_table() && polling.strategy == Strategy::kCursor) {
+    section.Fail("lease_table",
+                 "polling.strategy: cursor holds no rows: remove it, or use "
+                 "claim or delete");
+  }
   section.Read("transaction_timeout", polling.transaction_timeout,
                milliseconds(100), minutes(60));
   section.ReadCount("max_attempts", polling.max_attempts, 0, kMaxAttempts);
@@ -159,15 +175,7 @@ void ReadPolling(Section section, PollingOptions& polling) {
   if (polling.retry_backoff_max < polling.retry_backoff) {
     section.Fail("retry_backoff_max", "it is less than retry_backoff");
   }
-  section.Read("cursor_table", polling.cursor_table);
-  if (polling.cursor_table.find('.') == std::string::npos) {
-    polling.cursor_table = "public." + polling.cursor_table;
-  }
-  if (polling.cursor_table.starts_with('.') ||
-      polling.cursor_table.ends_with('.')) {
-    section.Fail("cursor_table",
-                 "a table has a name, with or without its schema");
-  }
+  ReadTableName(section, "cursor_table", polling.cursor_table);
   section.Done();
 }
 

@@ -16,8 +16,13 @@ constexpr std::string_view kSkipLocked = "SKIP LOCKED";
 }  // namespace
 
 ClaimSql::ClaimSql(const PolledTable& table, std::chrono::milliseconds lease,
-                   Quote quote)
-    : TableSql(table, std::move(quote)), lease_(lease) {}
+                   Quote quote,
+                   const std::optional<LeaseTableOptions>& lease_table)
+    : TableSql(table, std::move(quote)), lease_(lease) {
+  if (!lease_table) return;
+  lease_table_.emplace(lease_table->table, table.name(), lease_table->holder,
+                       lease, quote_);
+}
 
 // Otherwise the lease belongs to `processing`, and needs no index of its own.
 bool ClaimSql::pending_may_be_locked() const {
@@ -49,6 +54,20 @@ std::string ClaimSql::Claimable(std::string_view alias, Ids waiting) const {
     condition += fmt::format(" AND NOT {}", In(alias, waiting));
   }
   return condition;
+}
+
+// By the text, as the key of a record is: for a lease, rows are of one
+// aggregate if consumers see them as such.
+std::string ClaimSql::LeaseKey(const Keys& row) const {
+  std::string of_aggregate = "0";
+  for (const std::string& column : row.aggregate) {
+    of_aggregate =
+        fmt::format("hashtextextended({}::text, {})", column, of_aggregate);
+  }
+  const std::string of_id =
+      fmt::format("hashtextextended({}::text, 1)", row.id);
+  if (row.aggregate.empty()) return of_id;
+  return fmt::format("coalesce({}, {})", of_aggregate, of_id);
 }
 
 ClaimSql::Keys ClaimSql::TableKeys(std::string_view alias) const {
@@ -152,6 +171,9 @@ std::string ClaimSql::LockFirst(size_t limit,
 std::string ClaimSql::OfOthers(std::string_view alias,
                                const std::vector<std::string>& passed) const {
   std::string condition;
+  if (lease_table_) {
+    condition = "\n  AND " + LeaseTable::IsFree(LeaseKey(TableKeys(alias)));
+  }
   for (const std::string& part : passed) {
     condition += "\n  AND " + AggregateNotIn(part, TableKeys(alias));
   }
@@ -184,10 +206,12 @@ std::string ClaimSql::Look(std::string_view number,
 
 std::string ClaimSql::WithBlocked(Ids waiting,
                                   std::vector<std::string>& passed) const {
+  std::string with = "WITH ";
+  if (lease_table_) with += lease_table_->Held();
   const std::string reasons = Blocked(waiting);
-  if (reasons.empty()) return "WITH ";
+  if (reasons.empty()) return with;
   passed.emplace_back("blocked");
-  return fmt::format("WITH blocked AS MATERIALIZED (\n  {}),\n", reasons);
+  return fmt::format("{}blocked AS MATERIALIZED (\n  {}),\n", with, reasons);
 }
 
 // All are MATERIALIZED: for a row that has changed since the snapshot the
@@ -218,7 +242,11 @@ std::string ClaimSql::With(size_t limit, Ids waiting, size_t far) const {
 }
 
 std::string ClaimSql::Claim(size_t limit, Ids waiting, size_t far) const {
-  return With(limit, waiting, far) + UpdateChosen();
+  const std::string with = With(limit, waiting, far);
+  if (!lease_table_) return with + UpdateChosen();
+  return fmt::format("{}; {},\n{}\n{}", lease_table_->Lock(), with,
+                     lease_table_->Hold(LeaseKey(PartKeys("c")), "chosen c"),
+                     SelectChosen());
 }
 
 // The snapshot shows every unpublished row. A session that has taken or
@@ -226,11 +254,19 @@ std::string ClaimSql::Claim(size_t limit, Ids waiting, size_t far) const {
 std::string ClaimSql::ClaimUndisturbed(size_t limit, Ids waiting) const {
   std::vector<std::string> passed;
   const std::string with = WithBlocked(waiting, passed);
-  return fmt::format(
-      "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; {}chosen AS "
-      "MATERIALIZED (\n  {} FROM {} o WHERE {}{}\n  {}){}",
-      with, SelectKeys("o"), name_, Claimable("o", waiting),
-      OfOthers("o", passed), LockFirst(limit, "NOWAIT"), UpdateChosen());
+  const auto choose = [&](const std::string& select) {
+    return fmt::format(
+        "{}chosen AS MATERIALIZED (\n  {} FROM {} o WHERE {}{}\n  {})", with,
+        select, name_, Claimable("o", waiting), OfOthers("o", passed),
+        LockFirst(limit, "NOWAIT"));
+  };
+  std::string claim = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; ";
+  if (!lease_table_) return claim + choose(SelectKeys("o")) + UpdateChosen();
+  const std::string columns = ColumnList(table_.schema, "o.");
+  claim += lease_table_->Lock() + "; " + choose("SELECT " + columns);
+  return fmt::format("{},\n{}\nSELECT {} FROM chosen r ORDER BY {}", claim,
+                     lease_table_->Hold(LeaseKey(TableKeys("c")), "chosen c"),
+                     ColumnList(table_.schema, "r."), Order("r"));
 }
 
 std::string ClaimSql::UpdateChosen() const {
@@ -249,10 +285,18 @@ std::string ClaimSql::UpdateChosen() const {
 }
 
 std::string ClaimSql::Lock(size_t limit, Ids waiting, size_t far) const {
+  return With(limit, waiting, far) + "\n" + SelectChosen();
+}
+
+// Locked once more, for their columns are to be those that were locked: the
+// snapshot may have older ones.
+std::string ClaimSql::SelectChosen() const {
   return fmt::format(
-      "{}\nSELECT {} FROM {} r JOIN chosen ON {} = chosen.id ORDER BY {}",
-      With(limit, waiting, far), ColumnList(table_.schema, "r."), name_,
-      Column("r", table_.id), Order("r"));
+      "SELECT {} FROM {} r JOIN chosen ON {} = chosen.id ORDER BY {} FOR "
+      "UPDATE "
+      "OF r",
+      ColumnList(table_.schema, "r."), name_, Column("r", table_.id),
+      Order("r"));
 }
 
 const std::string& ClaimSql::lease_column() const {
@@ -271,12 +315,22 @@ std::string ClaimSql::Update(std::string_view assignments, Ids ids,
   std::string update = fmt::format("UPDATE {} u SET {} WHERE {}", name_,
                                    assignments, In("u", ids));
   if (mark.empty()) return update;
+  if (lease_table_) {
+    return update + " AND " + lease_table_->IsOurs(LeaseKey(TableKeys("u")));
+  }
   // Not for an index: rows are found by their ids.
   return update + fmt::format(" AND ({} <= {}) IS TRUE",
                               Column("u", lease_column()), quote_(mark));
 }
 
 std::string ClaimSql::Renew(Ids ids, const LeaseMark& mark) const {
+  if (lease_table_) {
+    return fmt::format(
+        "WITH {}\nSELECT {}, {} FROM {} u WHERE {} AND {} IN (SELECT "
+        "unnest(keys) FROM renewed)",
+        lease_table_->Renewed(), Column("u", table_.id), quote_(mark), name_,
+        In("u", ids), LeaseKey(TableKeys("u")));
+  }
   return fmt::format("{} RETURNING {}, {}", Update(SetLease(), ids, mark),
                      Column("u", table_.id), Column("u", lease_column()));
 }
@@ -316,7 +370,16 @@ std::string ClaimSql::Delete(Ids ids) const {
                      In("u", ids), Column("u", table_.id));
 }
 
+std::string ClaimSql::KeepOnly(Ids ids) const {
+  if (!lease_table_) return "";
+  if (ids.empty()) return lease_table_->KeepOnly("");
+  return lease_table_->KeepOnly(fmt::format("SELECT {} FROM {} u WHERE {}",
+                                            LeaseKey(TableKeys("u")), name_,
+                                            In("u", ids)));
+}
+
 std::string ClaimSql::Release(Ids ids, const LeaseMark& mark) const {
+  if (lease_table_) return "";
   const RowStateOptions& state = table_.state;
   std::vector<std::string> assignments;
   if (marks_processing()) {

@@ -11,6 +11,9 @@
 //              aggregate with a blocked row stand before no candidate
 //   chosen     the candidates that no skipped row stands before
 //
+// The lease is a column of the row, or a line of a lease table (lease_table.h).
+// In a lease table, what is held is looked up there, and no row is written.
+//
 // Why this keeps the order per aggregate with several pollers: whether a row is
 // published is read from the statement's snapshot, and a published row stays
 // published. So a row that looks published is published; one that looks
@@ -24,20 +27,28 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "polling/lease_table.h"
 #include "polling/polled_table.h"
 #include "polling/table_sql.h"
 
 namespace walpost {
 
-// Value of the lease column, from the server. A statement with a mark excludes
-// rows with a later lease: it came too late, and another poller has them (with
-// leases as long as ours). Empty: the rows are locked, so no other poller can
-// have them.
+// Value of the lease column, from the server; or the name of the holder in the
+// lease table. A statement with a mark excludes rows that another poller has:
+// it came too late (with a column, as far as the others' leases are as long as
+// ours). Empty: the rows are locked, so no other poller can have them.
 using LeaseMark = std::string;
+
+// Where leases are kept beside the rows.
+struct LeaseTableOptions {
+  std::string table;   // schema.table
+  std::string holder;  // see LeaseTable
+};
 
 // A rejected row, and the decision about it.
 struct RefusedRow {
@@ -49,9 +60,11 @@ struct RefusedRow {
 
 class ClaimSql : public TableSql {
  public:
-  // `quote` makes a text an SQL literal.
+  // `quote` makes a text an SQL literal. Without `lease_table`, leases are in
+  // the table's own column.
   ClaimSql(const PolledTable& table, std::chrono::milliseconds lease,
-           Quote quote);
+           Quote quote,
+           const std::optional<LeaseTableOptions>& lease_table = {});
 
   // Claims at most `limit` rows and returns their columns, in order. `waiting`:
   // ids that this poller does not want yet. Rows that another poller has locked
@@ -73,13 +86,16 @@ class ClaimSql : public TableSql {
   // Marks rows published, whoever holds them. No empty `ids`, here and below.
   std::string MarkPublished(Ids ids) const;
   std::string Delete(Ids ids) const;
-  // Makes rows pending again at once: they were not the problem.
+  // Makes rows pending again at once: they were not the problem. Empty: they
+  // are free when they are no longer kept.
   std::string Release(Ids ids, const LeaseMark& mark) const;
+  // Frees all of our rows but these; empty: the table has their leases.
+  std::string KeepOnly(Ids ids) const;
   // Stores a rejection; empty: the table has no column for it.
   std::string Refuse(const RefusedRow& row, const LeaseMark& mark = {}) const;
 
   // Name of the lease column, not quoted; empty: rows are held only by their
-  // locks.
+  // locks, or in the lease table.
   const std::string& lease_column() const;
 
   // True if Refuse can store the time of the next attempt in the table.
@@ -97,6 +113,7 @@ class ClaimSql : public TableSql {
   };
   Keys TableKeys(std::string_view alias) const;
   Keys PartKeys(std::string_view alias) const;
+  std::string LeaseKey(const Keys& row) const;
   std::string SelectKeys(std::string_view alias) const;
   std::string StandsBefore(const Keys& earlier, const Keys& row) const;
   std::string Blocked(Ids waiting) const;
@@ -108,6 +125,7 @@ class ClaimSql : public TableSql {
   std::string WithBlocked(Ids waiting, std::vector<std::string>& passed) const;
   std::string With(size_t limit, Ids waiting, size_t far) const;
   std::string UpdateChosen() const;
+  std::string SelectChosen() const;
   // The end of a SELECT: locks this many of the rows found, in order.
   std::string LockFirst(size_t limit, std::string_view if_locked) const;
   // One look: candidate{}; the rows it skipped: skipped{}; and clear{}: the
@@ -121,6 +139,7 @@ class ClaimSql : public TableSql {
   bool pending_may_be_locked() const;
 
   std::chrono::milliseconds lease_;
+  std::optional<LeaseTable> lease_table_;
 };
 
 }  // namespace walpost

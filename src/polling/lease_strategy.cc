@@ -1,4 +1,5 @@
-// LeaseStrategy: rows are held by a lease, a time in their table.
+// LeaseStrategy: rows are held by a lease: a time in their table, or a line of
+// a lease table.
 //
 //   claim ─▶ send ─▶ wait for the brokers ─▶ mark ─▶ claim ...
 //                        │ renew at a third of the lease
@@ -11,6 +12,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "base/status_macros.h"
+#include "fmt/format.h"
 #include "log/log.h"
 #include "polling/lease.h"
 #include "polling/polling_strategy.h"
@@ -62,6 +64,7 @@ class LeaseStrategy final : public PollingStrategy {
  private:
   asio::awaitable<absl::Status> StoreIfDue();
   asio::awaitable<absl::Status> RenewIfDue();
+  asio::awaitable<absl::Status> Renew();
   asio::awaitable<absl::Status> ReturnExpiredIfDue();
   std::vector<std::string> StatementsFor(const RowsInFlight::Finished& finished,
                                          MonotonicTime now);
@@ -129,7 +132,7 @@ std::vector<std::string> LeaseStrategy::StatementsFor(
   const ClaimSql& sql = claims_.sql();
   std::vector<std::string> statements;
   const std::vector<std::string> done = claims_.Done(finished);
-  if (!done.empty()) statements.push_back(sql.MarkPublished(done));
+  if (!done.empty()) statements.push_back(claims_.Finish(done));
   claims_.OnPublished(finished.acknowledged);
   // After its end another poller has the rows, whatever their result is here.
   if (lease_.has_ended(now)) return statements;
@@ -140,6 +143,13 @@ std::vector<std::string> LeaseStrategy::StatementsFor(
   if (!finished.returned.empty()) {
     statements.push_back(sql.Release(IdsOf(finished.returned), mark_));
   }
+  // Last, and in one transaction with what is before it: until that is stored,
+  // the rows are held.
+  const std::string keep = sql.KeepOnly(flight_.Ids());
+  if (keep.empty()) return statements;
+  if (statements.empty()) statements.emplace_back();
+  std::string& last = statements.back();
+  last = last.empty() ? keep : fmt::format("{}; {}", last, keep);
   return statements;
 }
 
@@ -149,6 +159,11 @@ asio::awaitable<absl::Status> LeaseStrategy::RenewIfDue() {
   if (flight_.in_flight() == 0 || now < lease_.renew_at()) {
     co_return absl::OkStatus();
   }
+  co_return co_await Renew();
+}
+
+asio::awaitable<absl::Status> LeaseStrategy::Renew() {
+  const MonotonicTime now = Clock::now();
   const std::string renew = claims_.sql().Renew(flight_.Ids(), mark_);
   WALPOST_CO_ASSIGN_OR_RETURN(QueryRows rows,
                               co_await connection_.Query(renew));
@@ -171,6 +186,11 @@ asio::awaitable<absl::Status> LeaseStrategy::ReturnExpiredIfDue() {
 }
 
 asio::awaitable<absl::Status> LeaseStrategy::Take() {
+  // If somebody has deleted our lease, a claim would take the same rows again.
+  if (options_.has_lease_table() && flight_.in_flight() > 0) {
+    WALPOST_CO_RETURN_IF_ERROR(co_await Renew());
+    if (is_lost_) co_return absl::OkStatus();
+  }
   const MonotonicTime sent = Clock::now();
   WALPOST_CO_ASSIGN_OR_RETURN(const RowBatch batch,
                               co_await claims_.Look(RowClaims::Hold::kLease));
@@ -180,16 +200,14 @@ asio::awaitable<absl::Status> LeaseStrategy::Take() {
   // Too late to use them: they come back when the lease expires.
   Lease lease = lease_;
   lease.OnClaimed(sent, flight_.empty());
-  const PolledTable& table = rows_.table();
   if (now >= lease.purge_at()) {
-    LogWarn({{"table", table.name()}},
-            "table {}: a claim took longer than its lease allows",
-            table.name());
+    const std::string table = rows_.table().name();
+    LogWarn({{"table", table}},
+            "table {}: a claim took longer than its lease allows", table);
     co_return absl::OkStatus();
   }
   lease_ = lease;
-  mark_ = batch.rows[0].Text(
-      0, *table.schema.FindColumn(claims_.sql().lease_column()));
+  mark_ = claims_.MarkOf(batch);
   rows_.Send(batch, now, RowSender::HoldUp::kAggregate);
   store_at_ =
       flight_.finished() > 0 ? now + kSettleDelay : MonotonicTime::max();

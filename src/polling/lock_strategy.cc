@@ -121,9 +121,7 @@ std::vector<std::string> LockStrategy::Results() {
   if (!ids.empty()) {
     kafka_backoff_.Reset();
     claims_.OnPublished(finished.acknowledged);
-    statements.push_back(options_.strategy == PollingOptions::Strategy::kDelete
-                             ? claims_.sql().Delete(ids)
-                             : claims_.sql().MarkPublished(ids));
+    statements.push_back(claims_.Finish(ids));
     // The next transaction with them marks them, without sending them again.
     unmarked_.insert(ids.begin(), ids.end());
   } else if (!finished.refused.empty()) {

@@ -10,6 +10,7 @@
 #include "pgoutput/type_oid.h"
 #include "polling/cursor_sql.h"
 #include "polling/index_check.h"
+#include "polling/lease_table.h"
 #include "postgres/catalog/column_order.h"
 #include "postgres/catalog/replica_identity.h"
 #include "postgres/catalog/table_columns.h"
@@ -67,6 +68,7 @@ asio::awaitable<absl::StatusOr<Findings>> PollingCheck::Run() {
   if (status.ok()) status = co_await CheckStatusValues();
   if (status.ok()) status = co_await CheckIndexes();
   if (status.ok()) status = co_await CheckCursorTable();
+  if (status.ok()) status = co_await CheckLeaseTable();
   if (status.ok()) status = co_await CheckIdentity();
   if (!status.ok()) co_return status;
   if (FirstError(findings_) == nullptr) {
@@ -210,12 +212,14 @@ void PollingCheck::CheckLease() {
                     kTransactionIdDefinition));
     return;
   }
-  if (polling_.strategy == Strategy::kClaim && !state.has_lease()) {
+  if (polling_.strategy == Strategy::kClaim && !state.has_lease() &&
+      !polling_.has_lease_table()) {
     Add(Severity::kNote, FindingId("lease_column_missing"),
         fmt::format("has no column for a lease: rows are held by a transaction "
                     "that waits for Kafka, at most for {} ms",
                     polling_.transaction_timeout.count()),
-        "set state.locked_until to a timestamptz column");
+        "set polling.lease_table, and run walpost init -c FILE --admin "
+        "CONNINFO; or set state.locked_until to a timestamptz column");
   }
 }
 
@@ -389,6 +393,50 @@ asio::awaitable<absl::Status> PollingCheck::CheckCursorTable() {
               : "is missing, and this role may not make it",
        fmt::format("run as the owner of the schema (sql/cursor.sql): {}",
                    GrantCursorTableSql(table, rows.Text(0, 3)))});
+  co_return absl::OkStatus();
+}
+
+// Unlike the cursor's table it is not made by `run`: if it has vanished, others
+// may hold rows by it.
+asio::awaitable<absl::Status> PollingCheck::CheckLeaseTable() {
+  if (!polling_.has_lease_table()) co_return absl::OkStatus();
+  const std::string& table = polling_.lease_table;
+  const std::string sql = fmt::format(
+      "SELECT c.oid IS NOT NULL, coalesce((SELECT "
+      "bool_and(has_table_privilege(c.oid, privilege)) FROM "
+      "unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS privilege), "
+      "false) AND coalesce(has_schema_privilege(c.relnamespace, 'USAGE'), "
+      "false), (SELECT count(*) = 5 FROM pg_catalog.pg_attribute a WHERE "
+      "a.attrelid = c.oid AND a.attname IN ('outbox_table', 'holder', 'piece', "
+      "'until', 'keys')), c.relpersistence = 'u', current_user FROM (SELECT) "
+      "one LEFT JOIN pg_catalog.pg_class c ON c.oid = {}",
+      RelationOidSql(connection_, table));
+  WALPOST_CO_ASSIGN_OR_RETURN(const QueryRows rows,
+                              co_await connection_.Execute(sql));
+  const auto add = [&](FindingId id, std::string text, std::string remedy) {
+    findings_.push_back({Severity::kError, std::move(id),
+                         fmt::format("polling.lease_table {}", table),
+                         std::move(text), std::move(remedy)});
+  };
+  const std::string grant =
+      fmt::format("run as the owner of the schema (sql/leases.sql): {}",
+                  GrantLeaseTableSql(table, rows.Text(0, 4)));
+  if (!rows.Bool(0, 0)) {
+    add(FindingId("lease_table_missing"),
+        "does not exist: it says which rows other walposts hold",
+        "stop every walpost that polls these tables, and " + grant);
+  } else if (!rows.Bool(0, 1)) {
+    add(FindingId("lease_table_forbidden"),
+        "may not be read and written by this role", grant);
+  } else if (!rows.Bool(0, 2)) {
+    add(FindingId("lease_table_unsuitable"),
+        "has not the columns of sql/leases.sql",
+        "set polling.lease_table to a table of its own");
+  } else if (rows.Bool(0, 3)) {
+    add(FindingId("lease_table_unlogged"),
+        "is unlogged: a crash of Postgres would empty it while rows are held",
+        fmt::format("ALTER TABLE {} SET LOGGED;", QuoteQualifiedName(table)));
+  }
   co_return absl::OkStatus();
 }
 

@@ -44,6 +44,7 @@ class PollingCheck {
   boost::asio::awaitable<absl::Status> CheckIndexes();
   boost::asio::awaitable<absl::Status> CheckPrivileges();
   boost::asio::awaitable<absl::Status> CheckCursorTable();
+  boost::asio::awaitable<absl::Status> CheckLeaseTable();
   boost::asio::awaitable<absl::Status> CheckIdentity();
   void CheckOrder();
   void CheckLease();

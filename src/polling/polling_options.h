@@ -30,8 +30,13 @@ struct PollingOptions {
   // Lease of a claim, renewed at a third of it. A crashed poller's rows come
   // back after that time.
   std::chrono::milliseconds lease{30'000};
+  // Table for the leases of `claim` and `delete` (sql/leases.sql),
+  // schema.table; empty: they are in the column `locked_until` or
+  // `heartbeat_at` of the rows.
+  std::string lease_table;
+  bool has_lease_table() const { return !lease_table.empty(); }
   // Maximum time that a transaction waits for Kafka, if rows are held by their
-  // locks (`delete`, and `claim` on a table without a lease).
+  // locks: the table has no column for a lease, and there is no lease table.
   std::chrono::milliseconds transaction_timeout{10'000};
   // Rejections after which a row is failed; 0: never.
   size_t max_attempts = 10;

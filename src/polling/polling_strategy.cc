@@ -8,10 +8,12 @@ std::unique_ptr<PollingStrategy> MakePollingStrategy(
     const RowStateOptions& state, PollingContext context) {
   switch (context.options.strategy) {
     case PollingOptions::Strategy::kClaim:
-      return state.has_lease() ? MakeLeaseStrategy(context)
-                               : MakeLockStrategy(context);
+      return state.has_lease() || context.options.has_lease_table()
+                 ? MakeLeaseStrategy(context)
+                 : MakeLockStrategy(context);
     case PollingOptions::Strategy::kDelete:
-      return MakeLockStrategy(context);
+      return context.options.has_lease_table() ? MakeLeaseStrategy(context)
+                                               : MakeLockStrategy(context);
     case PollingOptions::Strategy::kCursor:
       return MakeCursorStrategy(context);
   }

@@ -72,9 +72,9 @@ struct PollingContext {
   RowSender& rows;
 };
 
-// `claim` on a table with a lease.
+// `claim` on a table with a lease; `claim` and `delete` with a lease table.
 std::unique_ptr<PollingStrategy> MakeLeaseStrategy(PollingContext context);
-// `delete`, and `claim` on a table without a lease.
+// `claim` and `delete` otherwise.
 std::unique_ptr<PollingStrategy> MakeLockStrategy(PollingContext context);
 std::unique_ptr<PollingStrategy> MakeCursorStrategy(PollingContext context);
 

@@ -1,5 +1,8 @@
 #include "polling/row_claims.h"
 
+#include <unistd.h>
+
+#include <boost/asio/ip/host_name.hpp>
 #include <chrono>
 #include <random>
 #include <utility>
@@ -20,6 +23,13 @@ constexpr size_t kFarthest = 256;  // in batches, of a look past locked rows
 // Each attempt that another session disturbs is an error in the server's log.
 constexpr std::chrono::seconds kDisturbed{30};
 
+// The process, for people, and a number that no other one has.
+std::string MakeHolder() {
+  std::random_device random;
+  return fmt::format("{}/{}/{:08x}{:08x}", boost::asio::ip::host_name(),
+                     getpid(), random(), random());
+}
+
 bool IsDisturbed(const absl::Status& status) {
   const std::string sqlstate = SqlstateOf(status);
   return sqlstate == kSqlstateLockNotAvailable ||
@@ -29,13 +39,32 @@ bool IsDisturbed(const absl::Status& status) {
 }  // namespace
 
 RowClaims::RowClaims(PollingContext context)
-    : context_(context), schedule_(context.options, std::random_device()()) {}
+    : context_(context),
+      holder_(MakeHolder()),
+      schedule_(context.options, std::random_device()()) {}
 
 void RowClaims::Begin() {
-  sql_.emplace(context_.rows.table(), context_.options.lease,
-               [&connection = context_.connection](std::string_view text) {
-                 return connection.Literal(text);
-               });
+  const PollingOptions& options = context_.options;
+  std::optional<LeaseTableOptions> lease_table;
+  if (options.has_lease_table()) lease_table = {options.lease_table, holder_};
+  sql_.emplace(
+      context_.rows.table(), options.lease,
+      [&connection = context_.connection](std::string_view text) {
+        return connection.Literal(text);
+      },
+      lease_table);
+}
+
+LeaseMark RowClaims::MarkOf(const RowBatch& batch) const {
+  if (context_.options.has_lease_table()) return holder_;
+  const pgoutput::RelationSchema& schema = context_.rows.table().schema;
+  return batch.rows[0].Text(0, *schema.FindColumn(sql_->lease_column()));
+}
+
+std::string RowClaims::Finish(const std::vector<std::string>& ids) const {
+  return context_.options.strategy == PollingOptions::Strategy::kDelete
+             ? sql_->Delete(ids)
+             : sql_->MarkPublished(ids);
 }
 
 asio::awaitable<absl::StatusOr<RowBatch>> RowClaims::Look(Hold hold) {

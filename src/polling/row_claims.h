@@ -28,6 +28,11 @@ class RowClaims {
   enum class Hold { kLease, kLock };
   boost::asio::awaitable<absl::StatusOr<RowBatch>> Look(Hold hold);
 
+  // The mark of rows that Look has returned.
+  LeaseMark MarkOf(const RowBatch& batch) const;
+
+  // The statement that ends the work with these rows: marks or deletes them.
+  std::string Finish(const std::vector<std::string>& ids) const;
   void OnPublished(const std::vector<RowsInFlight::Row>& rows);
   // The rows that are done: published, or set aside in a table that cannot mark
   // rows as failed.
@@ -48,6 +53,7 @@ class RowClaims {
   void NoteLook(size_t rows);
 
   PollingContext context_;
+  const std::string holder_;  // in the lease table
   std::optional<ClaimSql> sql_;
   RetryState retry_state_;
   RetrySchedule schedule_;

@@ -484,6 +484,10 @@ TEST(LoaderErrorsTest, WhatPollingCannotDoIsNamed) {
        "retry_backoff_max: it is less than retry_backoff"},
       {"polling: {cursor_table: a.}",
        "w.yaml:1: polling.cursor_table: ", "a name"},
+      {"polling: {lease_table: .a}",
+       "w.yaml:1: polling.lease_table: ", "a name"},
+      {"polling: {strategy: cursor, lease_table: a}",
+       "w.yaml:1: polling.lease_table: ", "cursor holds no rows"},
       {"polling: {notify: "
        "a1234567890123456789012345678901234567890123456789012345678901234}",
        "w.yaml:1: polling.notify: ", "at most 63"},

@@ -287,6 +287,8 @@ const Row kRows[] = {
      [](const Config& c) { return c.polling.notify; }},
     {"polling.lease", "30000", "{polling: {lease: 1m}}", "60000",
      [](const Config& c) { return Text(c.polling.lease); }},
+    {"polling.lease_table", "", "{polling: {lease_table: a}}", "public.a",
+     [](const Config& c) { return c.polling.lease_table; }},
     {"polling.transaction_timeout", "10000",
      "{polling: {transaction_timeout: 1s}}", "1000",
      [](const Config& c) { return Text(c.polling.transaction_timeout); }},

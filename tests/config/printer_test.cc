@@ -55,6 +55,7 @@ polling:
   batch_size: 500
   notify: ""
   lease: 30s
+  lease_table: ""
   transaction_timeout: 10s
   max_attempts: 10
   retry_backoff: 1s
@@ -170,6 +171,7 @@ void ExpectSame(const PollingOptions& a, const PollingOptions& b) {
   EXPECT_EQ(a.batch_size, b.batch_size);
   EXPECT_EQ(a.notify, b.notify);
   EXPECT_EQ(a.lease, b.lease);
+  EXPECT_EQ(a.lease_table, b.lease_table);
   EXPECT_EQ(a.transaction_timeout, b.transaction_timeout);
   EXPECT_EQ(a.max_attempts, b.max_attempts);
   EXPECT_EQ(a.retry_backoff, b.retry_backoff);
@@ -274,6 +276,8 @@ log: {level: error}
     "{outbox: {tables: [], messages: {prefix: p}}}",
     "{outbox: {tables: [{name: 't*.o', topic: x}, {name: 'a\\*.b'}, {name: "
     "c.d}, {name: 'u\\**'}]}}",
+    "{source: polling, polling: {strategy: delete, lease_table: s.L}, outbox: "
+    "{tables: [{name: t}]}}",
     R"(
 source: polling
 polling: {strategy: cursor, interval: 5ms, batch_size: 3, notify: 'A b',

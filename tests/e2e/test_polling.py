@@ -39,8 +39,17 @@ def _most_read(plan):
 
 
 @pytest.fixture
-def polled(database):
-    return PolledOutbox(database)
+def leases():
+    """Where a lease is; a test may have it as a parameter."""
+    return "column"
+
+
+@pytest.fixture
+def polled(database, leases):
+    return PolledOutbox(database, leases)
+
+
+_WHEREVER_LEASES_ARE = pytest.mark.parametrize("leases", ["column", "table"])
 
 
 def _deliver(polled, reader, topics, most_duplicates=0, seconds=120):
@@ -50,6 +59,7 @@ def _deliver(polled, reader, topics, most_duplicates=0, seconds=120):
                             most_duplicates)
 
 
+@_WHEREVER_LEASES_ARE
 def test_every_row_is_published_once_and_in_order(
         polled, walpost, database, kafka, topics, reader):
     polled.insert(3000, aggregates=7)
@@ -65,6 +75,7 @@ def test_every_row_is_published_once_and_in_order(
     assert relay.stop() == 0
 
 
+@_WHEREVER_LEASES_ARE
 def test_two_pollers_never_publish_the_same_row(
         polled, walpost, database, kafka, topics, reader):
     sections = polled.sections(batch_size=50)
@@ -88,6 +99,7 @@ def test_two_pollers_never_publish_the_same_row(
     assert sum(shares()) == 2000 + 200 * portions, shares()
 
 
+@_WHEREVER_LEASES_ARE
 def test_an_earlier_row_that_is_refused_holds_up_its_aggregate_alone(
         polled, walpost, database, kafka, topics, reader):
     relay = walpost(database, kafka, topics,
@@ -112,6 +124,7 @@ def test_an_earlier_row_that_is_refused_holds_up_its_aggregate_alone(
     assert relay.stop() == 0
 
 
+@_WHEREVER_LEASES_ARE
 @pytest.mark.long
 def test_a_row_that_was_given_up_no_longer_holds_up_its_aggregate(
         polled, walpost, database, kafka, topics, reader):
@@ -145,6 +158,7 @@ def test_a_record_that_the_broker_refuses_is_failed_and_others_go_out(
     assert "max.message.bytes" in error
 
 
+@_WHEREVER_LEASES_ARE
 @pytest.mark.parametrize("rounds", [10 if LONG else 4])
 def test_kill_between_publish_and_mark_repeats_and_loses_nothing(
         polled, walpost, database, kafka, topics, reader, rounds):
@@ -175,6 +189,7 @@ def test_rows_of_a_crashed_poller_come_back_when_the_lease_ends(
     _deliver(polled, reader, topics)
 
 
+@_WHEREVER_LEASES_ARE
 @pytest.mark.long
 def test_a_frozen_poller_is_replaced_after_its_lease(
         polled, walpost, database, kafka, topics, reader):
@@ -196,10 +211,10 @@ def test_a_frozen_poller_is_replaced_after_its_lease(
     _deliver(polled, reader, topics)
 
 
+@_WHEREVER_LEASES_ARE
 @pytest.mark.long
 def test_a_lease_is_renewed_while_kafka_stalls(
-        database, walpost, own_kafka, topics):
-    polled = PolledOutbox(database)
+        polled, database, walpost, own_kafka, topics):
     sections = polled.sections(lease="2s")
     relays = [walpost(database, own_kafka, topics, **sections).run()
               for _ in range(2)]
@@ -251,11 +266,12 @@ def test_a_stall_before_the_first_acknowledgement_leaves_the_rows_alone(
     _deliver(polled, KafkaReader(own_kafka.bootstrap), topics)
 
 
+@_WHEREVER_LEASES_ARE
 @pytest.mark.long
 def test_records_are_called_back_when_a_lease_cannot_be_renewed(
-        own_postgres, walpost, own_kafka, topics, proxy_of):
+        own_postgres, walpost, own_kafka, topics, proxy_of, leases):
     database = own_postgres.create_database()
-    polled = PolledOutbox(database)
+    polled = PolledOutbox(database, leases)
     proxy = proxy_of(own_postgres.port)
     sections = polled.sections(lease="2s")
     first = walpost(database, own_kafka, topics, **sections,
@@ -266,7 +282,7 @@ def test_records_are_called_back_when_a_lease_cannot_be_renewed(
     polled.wait_published()
     own_kafka.freeze()
     polled.insert(20)
-    wait_until(lambda: polled.counts().get("processing") == 20,
+    wait_until(lambda: polled.held() == 20,
                lambda: f"the rows to be held: {polled.counts()}")
     proxy.cut()
     first.wait_log("calling back 20 records")
@@ -283,10 +299,10 @@ def test_records_are_called_back_when_a_lease_cannot_be_renewed(
              most_duplicates=20)
 
 
+@_WHEREVER_LEASES_ARE
 @pytest.mark.long
 def test_an_outage_of_kafka_costs_no_attempt(
-        database, walpost, own_kafka, topics):
-    polled = PolledOutbox(database)
+        polled, database, walpost, own_kafka, topics):
     relay = walpost(database, own_kafka, topics,
                     **polled.sections(lease="1s", max_attempts=1)).run()
     own_kafka.kill()

@@ -18,26 +18,29 @@ begin
   end if;
   return null;
 end $$;
-create trigger wait before update on outbox
+create trigger wait before {{0}}
   for each statement execute function wait();
 """
+# What a claim does first.
+_FIRST = {"column": "update on outbox", "table": "delete on walpost_leases"}
 
 
-@pytest.mark.parametrize("look", ["near", "far"])
+@pytest.mark.parametrize("look, leases", [
+    ("near", "column"), ("far", "column"), ("near", "table"), ("far", "table")])
 def test_rows_that_change_after_a_claims_snapshot_keep_their_order(
-        database, walpost, kafka, topics, reader, look):
+        database, walpost, kafka, topics, reader, look, leases):
     """Another poller claims and returns them, or an operator touches them.
 
     A look is far after some that have found nothing to take.
     """
-    polled = PolledOutbox(database)
+    polled = PolledOutbox(database, leases)
     if look == "far":
         database.execute("insert into outbox (aggregate_type, aggregate_id, "
                          "payload, next_attempt_at) values ('order', 'later', "
                          "'{}', now() + interval '1 hour')")
     relay = walpost(database, kafka, topics, **polled.sections(
         strategy="claim", interval="20ms", batch_size=50)).run()
-    database.execute(_WAIT_BEFORE_ROWS_ARE_READ)
+    database.execute(_WAIT_BEFORE_ROWS_ARE_READ.format(_FIRST[leases]))
     # The first one disturbs a claim, and the others come to its careful form.
     for first in (26, 1, 26, 40):
         _claim_while_changed(database, polled, relay, look, first)

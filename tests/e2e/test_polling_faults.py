@@ -32,12 +32,21 @@ def _by_locks(polled, **polling):
     return sections
 
 
+_STRATEGIES = ["claim", "locks", "delete", "lease table", "delete, lease table"]
+
+
 def _strategies(polled):
+    """The sections of each of them."""
     table = {"name": polled.name, "order_by": "sequence"}
     delete = polled.sections(strategy="delete")
     delete["outbox"] = {"tables": [table]}
+    run_sql_file(polled.database, "leases.sql")
+    leases = {"lease_table": polled.lease_table}
+    in_table = _by_locks(polled, **leases)
+    delete_in_table = {**delete, "polling": {**delete["polling"], **leases}}
     return {"claim": polled.sections(), "locks": _by_locks(polled),
-            "delete": delete}
+            "delete": delete, "lease table": in_table,
+            "delete, lease table": delete_in_table}
 
 
 def test_p5_rows_that_cannot_be_marked_are_not_sent_again(
@@ -110,8 +119,8 @@ def test_p8_a_batch_over_the_topics_limit_costs_its_rows_no_attempt(
     assert_delivered(expected, reader.read_all(topics))
 
 
-@pytest.mark.parametrize("strategy", ["claim", "locks", "delete"])
-@pytest.mark.sample(3)
+@pytest.mark.parametrize("strategy", _STRATEGIES)
+@pytest.mark.sample(5)
 def test_p8_rows_of_a_topic_that_is_not_there_hold_up_no_others(
         database, walpost, strict_kafka, topics, strategy):
     polled = PolledOutbox(database)
@@ -125,15 +134,15 @@ def test_p8_rows_of_a_topic_that_is_not_there_hold_up_no_others(
     wait_until(lambda: len(reader.read(topics + "order")) == 100,
                lambda: f"the rows of the other topic\n{relay.log()}", 45)
     relay.wait_log(r"was rejected \(attempt 1\)")
-    if strategy == "delete":
+    if strategy.startswith("delete"):
         assert polled.counts() == {"pending": 150}
     else:
         assert database.value("select max(attempts) from outbox where "
                               "aggregate_type = 'nowhere'") > 0
 
 
-@pytest.mark.parametrize("strategy", ["claim", "locks", "delete"])
-@pytest.mark.sample(3)
+@pytest.mark.parametrize("strategy", _STRATEGIES)
+@pytest.mark.sample(5)
 def test_p8_a_row_that_stays_locked_holds_up_its_aggregate_alone(
         database, walpost, kafka, topics, reader, strategy):
     """However many rows of that aggregate come next; and another such one."""

@@ -19,6 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using testing::OneLine;
+using ::testing::StartsWith;
 
 constexpr uint32_t kTextOid = 25;
 constexpr uint32_t kUuidOid = 2950;
@@ -65,6 +66,10 @@ RowStateOptions WithTimestampOnly() {
   RowStateOptions state;
   state.published_at = "done";
   return state;
+}
+
+ClaimSql InLeaseTable(const PolledTable& table) {
+  return {table, seconds(30), Quote, LeaseTableOptions{"app.leases", "me"}};
 }
 
 TEST(PolledTableTest, RowsAreOrderedByTheSequenceOrElseTheId) {
@@ -220,7 +225,7 @@ TEST(ClaimSqlTest, ATableWithoutAggregatesIsLockedInOrderAndNoMore) {
             "AS place FROM \"public\".\"outbox\" o WHERE true ORDER BY "
             "o.\"id\" LIMIT 3 FOR UPDATE OF o SKIP LOCKED)\nSELECT r.\"id\" "
             "FROM \"public\".\"outbox\" r JOIN chosen ON r.\"id\" = chosen.id "
-            "ORDER BY r.\"id\"");
+            "ORDER BY r.\"id\" FOR UPDATE OF r");
 }
 
 TEST(ClaimSqlTest, MarkingSetsWhatTheTableHas) {
@@ -367,7 +372,7 @@ TEST(ClaimSqlTest, P3AClaimPassesNoEarlierRowOfAnAggregate) {
     chosen AS MATERIALIZED (SELECT * FROM clear)
     SELECT r."id", r."seq", r."aggregate_type", r."aggregate_id",
       r."created_at" FROM "public"."outbox" r JOIN chosen ON r."id" = chosen.id
-      ORDER BY r."seq")"));
+      ORDER BY r."seq" FOR UPDATE OF r)"));
 }
 
 // Of one snapshot, and no row of it is left out: none is behind another's.
@@ -404,6 +409,138 @@ TEST(ClaimSqlTest, P3AnUndisturbedClaimTakesEveryRowThatItFinds) {
         WHERE u."id" = chosen.id RETURNING u.*)
     SELECT r."id", r."seq", r."aggregate_type", r."aggregate_id",
       r."created_at" FROM claimed r ORDER BY r."seq")"));
+}
+
+// The rows are locked, and not written.
+TEST(ClaimSqlTest, P3AClaimByALeaseTableWritesTheKeysOfItsRows) {
+  RowStateOptions state;
+  state.status = "status";
+  const PolledTable table = Table(state);
+  const ClaimSql sql = InLeaseTable(table);
+  EXPECT_EQ(OneLine(sql.ClaimUndisturbed(7, {})), OneLine(R"(
+    SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+    LOCK TABLE "app"."leases" IN SHARE UPDATE EXCLUSIVE MODE;
+    WITH ended AS (
+      DELETE FROM "app"."leases" l
+        WHERE l.outbox_table = '"public"."outbox"'::regclass
+        AND l.until <= now() - CASE WHEN l.keys = '{}' THEN interval '1 day'
+        ELSE interval '0' END
+      RETURNING l.holder, l.piece),
+    held AS MATERIALIZED (
+      SELECT unnest(l.keys) AS key FROM "app"."leases" l
+        WHERE l.outbox_table = '"public"."outbox"'::regclass
+        AND (l.holder, l.piece) NOT IN (SELECT holder, piece FROM ended)),
+    chosen AS MATERIALIZED (
+      SELECT o."id", o."seq", o."aggregate_type", o."aggregate_id",
+        o."created_at" FROM "public"."outbox" o WHERE o."status" = 'pending'
+        AND coalesce(hashtextextended(o."aggregate_type"::text,
+        hashtextextended(o."aggregate_id"::text, 0)),
+        hashtextextended(o."id"::text, 1)) NOT IN (SELECT key FROM held)
+      ORDER BY o."seq" LIMIT 7 FOR UPDATE OF o NOWAIT),
+    leased AS (
+      INSERT INTO "app"."leases" AS l
+        SELECT '"public"."outbox"'::regclass, 'me', place / 200 + (SELECT
+        coalesce(max(l.piece) + 1, 0) FROM "app"."leases" l WHERE
+        l.outbox_table = '"public"."outbox"'::regclass AND l.holder = 'me' AND
+        l.keys <> '{}'), now() + interval '30000 ms', array_agg(key)
+      FROM (SELECT key, row_number() OVER () - 1 AS place FROM (SELECT DISTINCT
+        coalesce(hashtextextended(c."aggregate_type"::text,
+        hashtextextended(c."aggregate_id"::text, 0)),
+        hashtextextended(c."id"::text, 1)) AS key FROM chosen c) distinct_keys)
+        numbered GROUP BY place / 200
+      ON CONFLICT (outbox_table, holder, piece) DO UPDATE SET until =
+        excluded.until, keys = excluded.keys)
+    SELECT r."id", r."seq", r."aggregate_type", r."aggregate_id",
+      r."created_at" FROM chosen r ORDER BY r."seq")"));
+}
+
+// Otherwise both would take them, each from a snapshot before the other's
+// lease.
+TEST(ClaimSqlTest, P3AClaimByALeaseTableBeginsWithItsLock) {
+  const PolledTable table = Table(WithTimestampOnly());
+  const std::string lock =
+      "LOCK TABLE \"app\".\"leases\" IN SHARE UPDATE EXCLUSIVE MODE; WITH ";
+  EXPECT_THAT(InLeaseTable(table).Claim(7, {}), StartsWith(lock));
+  EXPECT_THAT(InLeaseTable(table).Claim(7, {}, 30), StartsWith(lock));
+}
+
+// Neither look takes them, and they do not count as skipped ones.
+TEST(ClaimSqlTest, NoLookSeesWhatIsHeldByALeaseTable) {
+  const PolledTable table = Table(WithTimestampOnly());
+  const std::string sql = InLeaseTable(table).Claim(7, {}, 30);
+  for (const char* part :
+       {"candidate AS", "skipped AS", "candidate2 AS", "skipped2 AS"}) {
+    const size_t begin = sql.find(part);
+    EXPECT_THAT(sql.substr(begin, sql.find("),\n", begin) - begin),
+                HasSubstr("NOT IN (SELECT key FROM held)"))
+        << part;
+  }
+  EXPECT_THAT(sql, HasSubstr("hashtextextended(c.aggregate1::text, "
+                             "hashtextextended(c.aggregate0::text, 0))"));
+  EXPECT_THAT(sql, EndsWith("FOR UPDATE OF r"));
+}
+
+TEST(ClaimSqlTest, ARowWithoutAnAggregateIsHeldByItsId) {
+  TableOptions options;
+  options.columns.aggregate_id.kind = FieldSource::Kind::kAbsent;
+  const auto table = MakePolledTable(options, Schema({{"id", kUuidOid}}));
+  ASSERT_TRUE(table.ok());
+  EXPECT_THAT(InLeaseTable(*table).Claim(3, {}),
+              HasSubstr("hashtextextended(o.\"id\"::text, 1) NOT IN (SELECT "
+                        "key FROM held)"));
+}
+
+// Whoever deletes the lease before has the row.
+TEST(ClaimSqlTest, AStatementThatComesTooLateLeavesOutWhatTheTableSays) {
+  const std::vector<std::string> ids = {"a"};
+  const PolledTable table = Table(WithLease());
+  const ClaimSql sql = InLeaseTable(table);
+  const std::string key =
+      "coalesce(hashtextextended(u.\"aggregate_type\"::text, "
+      "hashtextextended(u.\"aggregate_id\"::text, 0)), "
+      "hashtextextended(u.\"id\"::text, 1))";
+  const std::string ours =
+      "l.outbox_table = '\"public\".\"outbox\"'::regclass AND l.holder = 'me'";
+  EXPECT_THAT(
+      sql.Refuse({"a", "why", milliseconds(1), false}, "me"),
+      EndsWith(" WHERE u.\"id\" IN ('a') AND EXISTS (SELECT FROM "
+               "\"app\".\"leases\" l WHERE " +
+               ours + " AND " + key + " = ANY (l.keys) FOR KEY SHARE)"));
+  EXPECT_EQ(OneLine(sql.Renew(ids, "me")),
+            "WITH renewed AS ( UPDATE \"app\".\"leases\" l SET until = now() + "
+            "interval '30000 ms' WHERE " +
+                ours +
+                " AND l.keys <> '{}' RETURNING l.keys) SELECT u.\"id\", 'me' "
+                "FROM \"public\".\"outbox\" u WHERE u.\"id\" IN ('a') AND " +
+                key + " IN (SELECT unnest(keys) FROM renewed)");
+  EXPECT_THAT(sql.MarkPublished(ids), Not(HasSubstr("leases")));
+}
+
+TEST(ClaimSqlTest, WhatIsNoLongerKeptIsFree) {
+  const std::vector<std::string> ids = {"a"};
+  const PolledTable table = Table(WithTimestampOnly());
+  const ClaimSql sql = InLeaseTable(table);
+  EXPECT_THAT(sql.Release(ids, "me"), IsEmpty());
+  EXPECT_EQ(sql.KeepOnly({}),
+            "UPDATE \"app\".\"leases\" l SET keys = '{}' WHERE l.outbox_table "
+            "= '\"public\".\"outbox\"'::regclass AND l.holder = 'me' AND "
+            "l.keys <> '{}'");
+  EXPECT_THAT(sql.KeepOnly(ids),
+              HasSubstr("SET keys = ARRAY (SELECT key FROM unnest(l.keys) AS "
+                        "key WHERE key IN (SELECT coalesce("));
+  EXPECT_THAT(sql.KeepOnly(ids), HasSubstr("u WHERE u.\"id\" IN ('a')))"));
+  EXPECT_THAT(ClaimSql(table, seconds(1), Quote).KeepOnly(ids), IsEmpty());
+}
+
+TEST(LeaseTableTest, TheScriptIsForItsNameAndTheGrantForTheRole) {
+  EXPECT_THAT(LeaseTableScript("app.l"),
+              HasSubstr("create table if not exists app.l ("));
+  const std::string sql = GrantLeaseTableSql("app.l", "the role");
+  EXPECT_EQ(sql.find('\n'), std::string::npos);
+  EXPECT_THAT(sql, HasSubstr("create table if not exists app.l ("));
+  EXPECT_THAT(sql, EndsWith("GRANT USAGE ON SCHEMA \"app\" TO \"the role\"; "
+                            "GRANT SELECT, INSERT, UPDATE, DELETE ON "
+                            "\"app\".\"l\" TO \"the role\";"));
 }
 
 TEST(ClaimSqlTest, AnIdOfAnyTextIsOneElementOfTheArray) {

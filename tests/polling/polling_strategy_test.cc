@@ -462,6 +462,125 @@ TEST_F(LeaseStrategyTest, P1AClaimThatTookLongerThanItsLeaseIsNotUsed) {
   EXPECT_THAT(sink_.Values(), IsEmpty());
 }
 
+// The answers of the table are real: only ours come from it.
+class LeaseTableStrategyTest : public LeaseStrategyTest {
+ protected:
+  LeaseTableStrategyTest() {
+    outbox_.tables[0].state.locked_until = "";
+    more_columns_ = {{"status", kTextOid}, {"attempts", pgoutput::kInt4Oid}};
+    polling_.lease_table = "public.leases";
+    server_.Answer(kClaim, {Row("a"), Row("b")});
+    server_.Answer(kRenewed, {});
+  }
+
+  static FakePostgres::Row Row(const std::string& id,
+                               std::optional<std::string> type = "order") {
+    return {id, "1", std::move(type), "v" + id, "pending", "0"};
+  }
+
+  static constexpr char kRenewed[] = "WITH renewed AS";
+  static constexpr char kKeep[] = "SET keys = ";
+};
+
+// In one transaction with the mark, so that nobody sees the one without the
+// other.
+TEST_F(LeaseTableStrategyTest, P1RowsAreFreeWhenTheyAreMarked) {
+  Begin();
+  ASSERT_TRUE(Take().ok());
+  EXPECT_THAT(server_.StatementsWith(kKeep), IsEmpty());
+  AcknowledgeAll();
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(
+      server_.StatementsWith(kKeep),
+      ElementsAre(AllOf(HasSubstr("SET \"status\" = 'published'"),
+                        HasSubstr("('a', 'b'); UPDATE \"public\".\"leases\""),
+                        HasSubstr("SET keys = '{}'"))));
+}
+
+TEST_F(LeaseTableStrategyTest, P1ARowInFlightIsKept) {
+  Begin();
+  ASSERT_TRUE(Take().ok());
+  Acknowledge(0);
+  std::this_thread::sleep_for(milliseconds(1));
+  ASSERT_TRUE(Settle().ok());
+  std::this_thread::sleep_until(strategy_->settle_at());
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(server_.StatementsWith(kKeep),
+              ElementsAre(AllOf(HasSubstr("u.\"id\" IN ('b')"),
+                                HasSubstr("WHERE u.\"id\" IN ('a');"))));
+}
+
+TEST_F(LeaseTableStrategyTest, P1ARowThatCouldNotBeMarkedIsKept) {
+  Begin();
+  ASSERT_TRUE(Take().ok());
+  AcknowledgeAll();
+  server_.Fail("SET \"status\" = 'published'", "23514", "a constraint");
+  EXPECT_FALSE(Settle().ok());
+  EXPECT_THAT(server_.StatementsWith(kKeep), SizeIs(1)) << "with the mark";
+}
+
+TEST_F(LeaseTableStrategyTest, TheHolderIsTheSameAfterAReconnection) {
+  Begin();
+  ASSERT_TRUE(Take().ok());
+  Reconnect();
+  ASSERT_TRUE(Take().ok());
+  const std::vector<std::string> claims = server_.StatementsWith(kClaim);
+  ASSERT_THAT(claims, SizeIs(2));
+  EXPECT_EQ(claims[0], claims[1]);
+  Begin();  // another poller
+  ASSERT_TRUE(Take().ok());
+  EXPECT_NE(server_.StatementsWith(kClaim).back(), claims[0]);
+}
+
+TEST_F(LeaseTableStrategyTest, P1ALeaseThatIsGoneEndsTheHold) {
+  polling_.lease = milliseconds(1'500);
+  Begin();
+  ASSERT_TRUE(Take().ok());
+  server_.Answer(kRenewed, {{"a", "me"}});
+  std::this_thread::sleep_for(milliseconds(501));
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_EQ(strategy_->hold_ends_at(), MonotonicTime());
+}
+
+// Whoever has deleted it: the rows would be taken, and sent, once more.
+TEST_F(LeaseTableStrategyTest, NothingIsTakenBesideRowsWhoseLeaseIsGone) {
+  Begin();
+  ASSERT_TRUE(Take().ok());
+  server_.Answer(kRenewed, {{"a", "me"}, {"b", "me"}});
+  server_.Answer(kClaim, {Row("c")});
+  ASSERT_TRUE(Take().ok());
+  EXPECT_THAT(sink_.Values(), ElementsAre("va", "vb", "vc"));
+  server_.Answer(kRenewed, {});
+  ASSERT_TRUE(Take().ok());
+  EXPECT_THAT(server_.StatementsWith(kClaim), SizeIs(2));
+  EXPECT_EQ(strategy_->hold_ends_at(), MonotonicTime());
+}
+
+TEST_F(LeaseTableStrategyTest, ARefusalIsOfRowsThatAreOurs) {
+  server_.Answer(kClaim, {Row("a", std::nullopt), Row("b")});
+  Begin();
+  ASSERT_TRUE(Take().ok());
+  AcknowledgeAll();
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(server_.StatementsWith("\"attempts\" = coalesce"),
+              ElementsAre(AllOf(HasSubstr("AND EXISTS (SELECT FROM"),
+                                HasSubstr("SET keys = '{}'"))));
+}
+
+TEST_F(LeaseTableStrategyTest, P1DeleteDeletesAfterTheAcknowledgement) {
+  Start(PollingOptions::Strategy::kDelete);
+  ASSERT_TRUE(Take().ok());
+  EXPECT_THAT(server_.StatementsWith("BEGIN"), IsEmpty());
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(server_.StatementsWith("DELETE FROM \"public\".\"outbox\""),
+              IsEmpty());
+  AcknowledgeAll();
+  ASSERT_TRUE(Settle().ok());
+  EXPECT_THAT(server_.StatementsWith("DELETE FROM \"public\".\"outbox\""),
+              ElementsAre(HasSubstr("'a', 'b'")));
+  EXPECT_THAT(Marked(), IsEmpty());
+}
+
 class CursorWindowTest : public StrategyTest {
  protected:
   static constexpr char kNow[] = "pg_snapshot_xmin";

@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/fields.h"
+#include "polling/lease_table.h"
 #include "postgres/catalog/publication.h"
 #include "postgres/checkpoint/checkpoint_sql.h"
 #include "postgres/connect/quote.h"
@@ -217,7 +218,10 @@ absl::StatusOr<std::string> InitSql(const Config& config, SlotFailover failover,
                              NotifyTriggerSql(config, table.name));
     absl::StrAppend(&script, trigger, "\n");
   }
-  if (config.source == Source::kPolling) return script;
+  if (config.source == Source::kPolling) {
+    if (!config.polling.has_lease_table()) return script;
+    return script + LeaseTableScript(config.polling.lease_table);
+  }
   if (WantsEmitFunction(config)) {
     absl::StrAppend(&script, EmitFunctionSql(), "\n");
   }

@@ -63,6 +63,10 @@ std::vector<TableNeeds> NeedsOf(const Config& config) {
       needs.push_back(
           {config.polling.cursor_table, {"SELECT", "INSERT", "UPDATE"}});
     }
+    if (config.polling.has_lease_table()) {
+      needs.push_back({config.polling.lease_table,
+                       {"SELECT", "INSERT", "UPDATE", "DELETE"}});
+    }
     return needs;
   }
   if (config.checkpoint.is_in_source()) {

@@ -39,13 +39,20 @@ def events_sections(**polling):
 
 
 class PolledOutbox:
-    """`public.outbox` of sql/outbox_polling.sql in a database."""
+    """`public.outbox` of sql/outbox_polling.sql in a database.
+
+    `leases` says where they are: in a "column" of the rows, or in a "table".
+    """
 
     name = "public.outbox"
+    lease_table = "public.walpost_leases"
 
-    def __init__(self, database):
+    def __init__(self, database, leases="column"):
         self.database = database
+        self.leases = leases
         run_sql_file(database, "outbox_polling.sql")
+        if leases == "table":
+            run_sql_file(database, "leases.sql")
         # Its checks keep out what these tests want in.
         database.execute(
             "alter table outbox drop constraint outbox_headers_check, "
@@ -53,13 +60,17 @@ class PolledOutbox:
 
     def sections(self, **polling):
         """The configuration that polls it."""
+        state = STATE
+        if self.leases == "table":
+            state = {**STATE, "locked_until": ""}
+            polling = {"lease_table": self.lease_table, **polling}
         return {
             "source": "polling",
             "polling": {"interval": "100ms", "lease": "5s",
                         "retry_backoff": "200ms", "retry_backoff_max": "1s",
                         **polling},
             "outbox": {"tables": [{"name": self.name, "order_by": "sequence",
-                                   "state": STATE}]},
+                                   "state": state}]},
         }
 
     def insert(self, count, aggregates=10, aggregate_type="order",
@@ -79,6 +90,18 @@ class PolledOutbox:
         """{status: rows}."""
         return dict(self.database.execute(
             "select status, count(*) from outbox group by status"))
+
+    def held(self):
+        """How many rows some poller holds, its lease not ended."""
+        if self.leases == "column":
+            return self.database.value(
+                "select count(*) from outbox where status = 'processing' and "
+                "locked_until > now()")
+        return self.database.value(
+            "select count(*) from outbox where status = 'pending' and "
+            "hashtextextended(aggregate_type, hashtextextended(aggregate_id, "
+            f"0)) in (select unnest(keys) from {self.lease_table} where until "
+            "> now())")
 
     def wait_published(self, seconds=60):
         """Waits until every row is published (or failed)."""
