@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -33,8 +34,7 @@ bool RangeBackfill::LeavesOut(const Event& event) {
 }
 
 bool RangeBackfill::has_rejected_events() const {
-  return sender_ != nullptr && sender_->sink_failure() &&
-         !sender_->stoppage() &&
+  return sink_failed() && !sender_->stoppage() &&
          (sender_->refused() || sender_->has_suspects());
 }
 
@@ -99,6 +99,11 @@ void RangeBackfill::OnKeepalive(Lsn wal_end) {
 }
 
 absl::Status RangeBackfill::Health() const {
+  if (progress_) WALPOST_RETURN_IF_ERROR(progress_->Health());
+  return DeliveryHealth();
+}
+
+absl::Status RangeBackfill::DeliveryHealth() const {
   if (sender_ == nullptr) return absl::OkStatus();
   const std::optional<BlockedEvent>& stoppage = sender_->stoppage();
   if (stoppage) {
@@ -109,6 +114,11 @@ absl::Status RangeBackfill::Health() const {
         std::string(stoppage->reason.message())));
   }
   return options_.sink_trouble ? options_.sink_trouble() : absl::OkStatus();
+}
+
+uint64_t RangeBackfill::handled() const {
+  if (sender_ == nullptr) return 0;
+  return sender_->counters().acknowledged + sender_->counters().set_aside();
 }
 
 RangeBackfill::Counts RangeBackfill::counts() const {

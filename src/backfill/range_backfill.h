@@ -54,6 +54,10 @@ class RangeBackfill final : public EventConsumer {
   void BeginDryRun(Options options, EventsOnRecord on_record,
                    std::unique_ptr<RecordBuilder> preview);
 
+  // The sink must be replaced.
+  bool sink_failed() const {
+    return sender_ != nullptr && sender_->sink_failure().has_value();
+  }
   // After the last report of a sink that has failed: true if the brokers have
   // rejected a record of it, or a batch, so that another round, after Continue,
   // finds the event and does what on_error says.
@@ -65,6 +69,9 @@ class RangeBackfill final : public EventConsumer {
   // LSN before which everything is acknowledged; in a dry run: counted.
   Lsn resume() const { return confirmable(); }
   Counts counts() const;
+  // Events that are done, whatever has become of them: acknowledged or set
+  // aside.
+  uint64_t handled() const;
 
   // EventConsumer.
   bool CanTake() const override {
@@ -80,8 +87,12 @@ class RangeBackfill final : public EventConsumer {
   bool IsDrained() const override {
     return sender_ == nullptr || sender_->IsDrained();
   }
-  // kFailedPrecondition: an event cannot be delivered; names it.
+  // Errors are those of DeliveryHealth; kFailedPrecondition, also if another
+  // round shows another WAL.
   absl::Status Health() const override;
+  // kFailedPrecondition: an event cannot be delivered; names it. Else why the
+  // sink makes no progress.
+  absl::Status DeliveryHealth() const;
   MonotonicTime retry_at() const override;
 
  private:

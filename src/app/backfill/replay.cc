@@ -21,6 +21,7 @@ namespace {
 
 // Interval for offering held records again and for showing progress.
 constexpr milliseconds kWatchInterval{100};
+constexpr milliseconds kPause{50};
 
 }  // namespace
 
@@ -41,6 +42,7 @@ Replay::Replay(asio::any_io_executor executor, const Config& config,
       config_(config),
       options_(std::move(options)),
       builder_(std::move(builder)),
+      flow_(options_.request, backfill_),
       references_(ReferencesOf(builder_->routes())),
       shutdown_monitor_(executor, config.postgres.server,
                         "walpost:replay:side"),
@@ -54,64 +56,69 @@ Replay::Replay(asio::any_io_executor executor, const Config& config,
 std::unique_ptr<ReplaySource> Replay::NewSource() {
   return std::make_unique<ReplaySource>(executor_, config_.postgres,
                                         config_.outbox, references_, backfill_,
-                                        rounds_++);
+                                        sources_++);
 }
 
 asio::awaitable<absl::Status> Replay::Run() {
-  absl::Status status = co_await source_->Open(options_.request);
-  range_ = source_->range();
-  if (!status.ok()) co_return status;
-  opened_ = true;
-  RecordMark mark;
-  mark.header = "walpost-replay";
-  mark.value =
-      fmt::format("{}-{}", range_.from.ToString(), range_.to.ToString());
-  mark.topic_prefix = options_.topic_prefix;
-  builder_->SetMark(std::move(mark));
-  status = co_await ReadOnRecord();
-  if (status.ok()) status = Begin();
-  if (!status.ok()) co_return status;
-  asio::co_spawn(executor_, Watch(), asio::detached);
-  asio::co_spawn(executor_, WatchServer(), asio::detached);
-  status = co_await Stream();
-  if (!status.ok()) status = co_await SendAgain(std::move(status));
+  using Do = ReplayFlow::Do;
+  Do next = flow_.Next(Clock::now());
+  while (next != Do::kEnd) {
+    co_await CarryOut(next);
+    next = flow_.Next(Clock::now());
+  }
   ended_ = true;
   watch_timer_.cancel();
   shutdown_monitor_.Stop();
   const MonotonicTime now = Clock::now();
   if (run_ != nullptr) co_await run_->Close(now);
-  if (status.ok() && !source_->reached_end()) status = server_trouble_;
-  co_return status;
+  co_return flow_.status();
 }
 
-asio::awaitable<absl::Status> Replay::Stream() {
-  absl::Status status = co_await source_->Stream();
-  if (status.ok()) status = co_await WaitForAcknowledgements();
-  co_return status;
+asio::awaitable<void> Replay::CarryOut(ReplayFlow::Do next) {
+  using Do = ReplayFlow::Do;
+  absl::Status done;
+  switch (next) {
+    case Do::kOpen:
+      co_return co_await Open();
+    case Do::kReadOnRecord:
+      done = co_await ReadOnRecord();
+      break;
+    case Do::kBegin:
+      Begin();
+      break;
+    case Do::kStartSink:
+      if (run_ != nullptr) done = run_->Start();
+      break;
+    case Do::kStream:
+      done = co_await source_->Stream();
+      flow_.OnStreamed(done, source_->reached_end());
+      co_return;
+    case Do::kWait:
+      co_await run_->Wait(kPause);
+      co_return;
+    case Do::kCloseSink: {
+      const MonotonicTime deadline = Clock::now() + SinkRounds::kGrace;
+      co_await run_->Close(deadline);
+      break;
+    }
+    case Do::kEnd:
+      break;
+  }
+  flow_.On(done);
 }
 
-// Rounds, for as long as the brokers reject records and each round brings
-// something further. `status`: of the last one.
-asio::awaitable<absl::Status> Replay::SendAgain(absl::Status status) {
-  SinkRounds rounds;
-  while (run_ != nullptr && !status.ok()) {
-    const bool has_failed = run_->sender().sink_failure().has_value();
-    // The last reports say which records the brokers reject.
-    if (has_failed) co_await run_->Close(Clock::now() + SinkRounds::kGrace);
-    if (stop_deadline_ || !backfill_.has_rejected_events()) break;
-    const DeliveryCounters& counters = run_->sender().counters();
-    if (!rounds.MayBegin(counters.acknowledged + counters.set_aside())) break;
-    backfill_.Continue();
+asio::awaitable<void> Replay::Open() {
+  if (flow_.is_open()) {
     other_origin_ += source_->skipped().events_of_other_origins;
     source_ = NewSource();
-    ReplayRequest rest;
-    rest.from = backfill_.resume();
-    rest.to = range_.to;
-    status = co_await source_->Open(rest);
-    if (status.ok()) status = run_->Start();
-    if (status.ok()) status = co_await Stream();
   }
-  co_return status;
+  ReplayRequest request = flow_.request();
+  const absl::Status status = co_await source_->Open(std::move(request));
+  if (status.ok()) {
+    flow_.OnOpened(source_->range());
+  } else {
+    flow_.On(status);
+  }
 }
 
 asio::awaitable<absl::Status> Replay::ReadOnRecord() {
@@ -126,38 +133,36 @@ asio::awaitable<absl::Status> Replay::ReadOnRecord() {
   co_return absl::OkStatus();
 }
 
-absl::Status Replay::Begin() {
+void Replay::Begin() {
+  const ReplayRange& range = flow_.range();
+  RecordMark mark;
+  mark.header = "walpost-replay";
+  mark.value = fmt::format("{}-{}", range.from.ToString(), range.to.ToString());
+  mark.topic_prefix = options_.topic_prefix;
+  builder_->SetMark(std::move(mark));
   RangeBackfill::Options options;
-  options.from = range_.from;
-  options.since = range_.since;
-  options.timeline = range_.timeline;
+  options.from = range.from;
+  options.since = range.since;
+  options.timeline = range.timeline;
   options.per_second = options_.per_second;
   options.clock = [] { return Clock::now(); };
   options.sink_trouble = [this] { return run_->SinkTrouble(Clock::now()); };
   if (options_.dry_run) {
     backfill_.BeginDryRun(std::move(options), *std::move(on_record_),
                           std::move(builder_));
-    return absl::OkStatus();
+  } else {
+    DeliveryRun::Options delivery;
+    delivery.window = config_.window;
+    delivery.sink.client_id_suffix = "-replay";
+    delivery.silence_limit = DeliveryRun::kSilenceLimit;
+    delivery.on_error = config_.on_error;
+    run_ = std::make_unique<DeliveryRun>(executor_, std::move(builder_), sinks_,
+                                         std::move(delivery),
+                                         [this] { source_->OnProgress(); });
+    backfill_.Begin(std::move(options), *std::move(on_record_), run_->sender());
   }
-  DeliveryRun::Options delivery;
-  delivery.window = config_.window;
-  delivery.sink.client_id_suffix = "-replay";
-  delivery.silence_limit = DeliveryRun::kSilenceLimit;
-  delivery.on_error = config_.on_error;
-  run_ = std::make_unique<DeliveryRun>(executor_, std::move(builder_), sinks_,
-                                       std::move(delivery),
-                                       [this] { source_->OnProgress(); });
-  backfill_.Begin(std::move(options), *std::move(on_record_), run_->sender());
-  return run_->Start();
-}
-
-asio::awaitable<absl::Status> Replay::WaitForAcknowledgements() {
-  if (run_ == nullptr) co_return absl::OkStatus();
-  const auto may_wait = [this]() -> absl::StatusOr<bool> {
-    WALPOST_RETURN_IF_ERROR(backfill_.Health());
-    return !stop_deadline_ || Clock::now() <= *stop_deadline_;
-  };
-  co_return co_await run_->WaitForAcknowledgements(may_wait);
+  asio::co_spawn(executor_, Watch(), asio::detached);
+  asio::co_spawn(executor_, WatchServer(), asio::detached);
 }
 
 asio::awaitable<void> Replay::Watch() {
@@ -167,9 +172,9 @@ asio::awaitable<void> Replay::Watch() {
       source_->OnProgress();
     }
     if (options_.progress) {
-      const ReplayRange& range = range_;
+      const ReplayRange& range = flow_.range();
       options_.progress(backfill_.counts().events,
-                        BytesBetween(range.from, backfill_.resume()),
+                        BytesBetween(range.from, flow_.resume()),
                         BytesBetween(range.from, range.to));
     }
     watch_timer_.expires_after(kWatchInterval);
@@ -179,23 +184,26 @@ asio::awaitable<void> Replay::Watch() {
 
 // A replay must not delay the shutdown of a server.
 asio::awaitable<void> Replay::WatchServer() {
-  server_trouble_ = co_await shutdown_monitor_.Run();
-  if (!server_trouble_.ok() && !ended_) Stop();
+  const absl::Status trouble = co_await shutdown_monitor_.Run();
+  if (trouble.ok() || ended_) co_return;
+  flow_.OnServerTrouble(trouble);
+  Stop();
 }
 
 void Replay::Stop() {
-  stop_deadline_ = Clock::now() + config_.shutdown_timeout;
+  flow_.Stop(Clock::now() + config_.shutdown_timeout);
   source_->Stop();
 }
 
 Replay::Result Replay::result() const {
   Result result;
-  result.range = range_;
-  result.is_open = opened_;
-  result.is_complete = source_->reached_end() && backfill_.IsDrained();
+  result.range = flow_.range();
+  result.is_open = flow_.is_open();
+  result.is_complete = flow_.is_complete();
   result.failed_at_kafka =
-      records_failed_at_kafka_ || (run_ != nullptr && !backfill_.Health().ok());
-  result.resume = backfill_.resume();
+      records_failed_at_kafka_ ||
+      (run_ != nullptr && !backfill_.DeliveryHealth().ok());
+  result.resume = flow_.resume();
   result.counts = backfill_.counts();
   result.other_origin =
       other_origin_ + source_->skipped().events_of_other_origins;

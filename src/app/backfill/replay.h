@@ -2,14 +2,9 @@
 //
 //   ReplaySource ──▶ RangeBackfill ──▶ DeliveryRun
 //
-// RangeBackfill decides; this class carries it out. The records have the same
-// bytes and order as in the live flow, plus the header `walpost-replay`. Memory
-// is bounded in the same way.
-//
-// A record that the brokers reject ends a round: the next one, with another
-// sink and another source, does what on_error says, and goes on. It stops on
-// other errors that starting over would fix (a lost connection, an unusable
-// sink): Result::resume says where the next replay continues.
+// ReplayFlow and RangeBackfill decide; this class carries it out. The records
+// have the same bytes and order as in the live flow, plus the header
+// `walpost-replay`. Memory is bounded in the same way.
 //
 // Use once: Create, Run, read result(). Runs on the loop.
 #pragma once
@@ -27,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "app/sink/delivery_run.h"
 #include "backfill/range_backfill.h"
+#include "backfill/replay_flow.h"
 #include "config/config.h"
 #include "delivery/record_sink.h"
 #include "outbox/events_on_record.h"
@@ -77,11 +73,10 @@ class Replay {
          std::unique_ptr<RecordBuilder> builder);
 
   std::unique_ptr<ReplaySource> NewSource();
-  boost::asio::awaitable<absl::Status> Stream();
-  boost::asio::awaitable<absl::Status> SendAgain(absl::Status status);
+  boost::asio::awaitable<void> CarryOut(ReplayFlow::Do next);
+  boost::asio::awaitable<void> Open();
   boost::asio::awaitable<absl::Status> ReadOnRecord();
-  absl::Status Begin();
-  boost::asio::awaitable<absl::Status> WaitForAcknowledgements();
+  void Begin();
   boost::asio::awaitable<void> Watch();
   boost::asio::awaitable<void> WatchServer();
 
@@ -90,9 +85,9 @@ class Replay {
   Options options_;
   std::unique_ptr<RecordBuilder> builder_;  // until Begin
   RangeBackfill backfill_;
+  ReplayFlow flow_;
   std::vector<std::vector<std::string>> references_;
-  ReplayRange range_;
-  int rounds_ = 0;
+  int sources_ = 0;
   std::unique_ptr<ReplaySource> source_;  // of the round
   ShutdownMonitor shutdown_monitor_;
   SinkFactory sinks_;
@@ -102,9 +97,6 @@ class Replay {
 
   uint64_t other_origin_ = 0;  // of earlier rounds
   bool records_failed_at_kafka_ = false;
-  std::optional<MonotonicTime> stop_deadline_;
-  absl::Status server_trouble_;
-  bool opened_ = false;
   bool ended_ = false;
 };
 

@@ -88,17 +88,6 @@ asio::awaitable<void> DeliveryRun::Wait(milliseconds most) {
   Tick(Clock::now());
 }
 
-asio::awaitable<absl::Status> DeliveryRun::WaitForAcknowledgements(
-    std::function<absl::StatusOr<bool>()> may_wait) {
-  while (!sender_.IsDrained()) {
-    const absl::StatusOr<bool> may = may_wait();
-    if (!may.ok()) co_return may.status();
-    if (!*may) break;
-    co_await Wait(kRetryInterval);
-  }
-  co_return absl::OkStatus();
-}
-
 void DeliveryRun::Tick(MonotonicTime now) {
   const uint64_t acknowledged = sender_.counters().acknowledged;
   const bool moved = std::exchange(acknowledged_, acknowledged) != acknowledged;

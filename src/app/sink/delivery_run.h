@@ -2,7 +2,7 @@
 // range of the WAL.
 //
 //   source ──▶ Sender ──▶ Sink
-//     └── Wait, WaitForAcknowledgements, SinkTrouble
+//     └── Wait, SinkTrouble
 //
 // It owns the sender and its sink, and knows why they cannot continue. Runs
 // on the loop.
@@ -62,10 +62,6 @@ class DeliveryRun {
 
   // Waits for reports, at most for `most`. Then offers held records again.
   boost::asio::awaitable<void> Wait(std::chrono::milliseconds most);
-  // Waits until every record is acknowledged, or until `may_wait` says no.
-  // The error is the first that `may_wait` returns.
-  boost::asio::awaitable<absl::Status> WaitForAcknowledgements(
-      std::function<absl::StatusOr<bool>()> may_wait);
   // Ends the current Wait.
   void Wake() { timer_.cancel(); }
   // Ends the current Wait, and a TakeOver or Commit under way, because the sink

@@ -1,5 +1,5 @@
-// ReplaySource before its stream: finds the range to replay, and copies the
-// guard slot to read it from.
+// ReplaySource before its stream: reads what the range depends on, and copies
+// the guard slot to read it from.
 #include <boost/asio/use_awaitable.hpp>
 #include <cstdlib>
 #include <utility>
@@ -23,10 +23,6 @@ namespace {
 // Limit for the statements before the stream.
 constexpr milliseconds kRangeSetupLimit{20'000};
 
-constexpr char kFromTable[] =
-    "rows of the outbox table can be replayed however old they are: walpost "
-    "replay -c FILE --from-table";
-
 }  // namespace
 
 asio::awaitable<absl::Status> ReplaySource::Open(ReplayRequest request) {
@@ -43,10 +39,7 @@ asio::awaitable<absl::Status> ReplaySource::Prepare(ReplayRequest request) {
   absl::Status status = co_await Connect();
   if (status.ok()) status = co_await FindRange(std::move(request));
   if (!status.ok()) co_return status;
-  if (range_.from >= range_.to) {
-    is_empty_ = true;
-    co_return absl::OkStatus();
-  }
+  if (range_.is_empty()) co_return absl::OkStatus();
   StreamRequest stream;
   stream.slot = copy_;
   stream.start = range_.from;
@@ -76,8 +69,8 @@ asio::awaitable<absl::Status> ReplaySource::Connect() {
   connection_->set_deadline(Clock::now() + kRangeSetupLimit);
   WALPOST_CO_ASSIGN_OR_RETURN(const SystemIdentity server,
                               co_await IdentifySystem(*connection_));
-  system_identifier_ = server.system_identifier;
-  range_.timeline = server.timeline;
+  server_.system_identifier = server.system_identifier;
+  server_.timeline = server.timeline;
   co_return absl::OkStatus();
 }
 
@@ -92,18 +85,14 @@ asio::awaitable<absl::Status> ReplaySource::FindRange(ReplayRequest request) {
   // After reading the live slot, because that only moves forward.
   WALPOST_CO_ASSIGN_OR_RETURN(SlotState copy, co_await CopyGuardSlot());
   if (!request.since.empty()) {
-    WALPOST_CO_RETURN_IF_ERROR(co_await FindSince(request.since));
+    WALPOST_CO_ASSIGN_OR_RETURN(server_.since,
+                                co_await FindSince(request.since));
   }
-  range_.from = request.from;
-  if (request.checkpoint) {
-    const absl::Status fits = FromCheckpoint(*request.checkpoint);
-    if (!fits.ok()) co_return fits;
-  }
-  const Lsn oldest = copy.confirmed_flush_lsn;
-  if (!range_.from.is_valid()) range_.from = oldest;
-  range_.to = request.to;
-  if (!range_.to.is_valid()) range_.to = (*live)->confirmed_flush_lsn;
-  co_return CheckRange(oldest, (*live)->confirmed_flush_lsn);
+  server_.slot = options_.slot;
+  server_.oldest = copy.confirmed_flush_lsn;
+  server_.confirmed = (*live)->confirmed_flush_lsn;
+  WALPOST_CO_ASSIGN_OR_RETURN(range_, ChooseReplayRange(request, server_));
+  co_return absl::OkStatus();
 }
 
 // The guard slot may move at any time; its copy is ours.
@@ -115,13 +104,13 @@ asio::awaitable<absl::StatusOr<SlotState>> ReplaySource::CopyGuardSlot() {
     co_return absl::FailedPreconditionError(fmt::format(
         "guard slot {} does not exist: set replay.window, and events that are "
         "published from then on can be replayed; {}",
-        guard, kFromTable));
+        guard, kReplayFromTable));
   }
   if (found->wal_status == "lost") {
     co_return absl::FailedPreconditionError(
         fmt::format("guard slot {} is lost: the server kept no more WAL for it "
                     "(max_slot_wal_keep_size); {}",
-                    guard, kFromTable));
+                    guard, kReplayFromTable));
   }
   const std::string sql =
       fmt::format("SELECT pg_copy_logical_replication_slot({}, {}, true)",
@@ -135,7 +124,8 @@ asio::awaitable<absl::StatusOr<SlotState>> ReplaySource::CopyGuardSlot() {
   co_return **copy;
 }
 
-asio::awaitable<absl::Status> ReplaySource::FindSince(std::string since) {
+asio::awaitable<absl::StatusOr<WallTime>> ReplaySource::FindSince(
+    std::string since) {
   const std::string sql = fmt::format(
       "SELECT (extract(epoch FROM {0}) * 1000000)::bigint, {0} > now()",
       SinceSql(*connection_, since));
@@ -151,49 +141,8 @@ asio::awaitable<absl::Status> ReplaySource::FindSince(std::string since) {
         fmt::format("--since {}: that is in the future", since));
   }
   const std::string micros = rows->Text(0, 0);
-  range_.since = WallTime(
+  co_return WallTime(
       std::chrono::microseconds(std::strtoll(micros.c_str(), nullptr, 10)));
-  co_return absl::OkStatus();
-}
-
-absl::Status ReplaySource::FromCheckpoint(const Checkpoint& checkpoint) {
-  if (checkpoint.system_identifier != system_identifier_ ||
-      checkpoint.slot != options_.slot) {
-    return absl::FailedPreconditionError(fmt::format(
-        "the checkpoint is of slot {} of system {}, not of slot {} of system "
-        "{}: its LSN means nothing here",
-        checkpoint.slot, checkpoint.system_identifier, options_.slot,
-        system_identifier_));
-  }
-  if (checkpoint.timeline != range_.timeline) {
-    return absl::FailedPreconditionError(fmt::format(
-        "the checkpoint is of timeline {}, the server is on {}: where they "
-        "part, LSNs change their meaning; give one with --from-lsn",
-        checkpoint.timeline, range_.timeline));
-  }
-  range_.from = checkpoint.confirmed;
-  return absl::OkStatus();
-}
-
-absl::Status ReplaySource::CheckRange(Lsn oldest, Lsn confirmed) const {
-  if (range_.from < oldest) {
-    return absl::FailedPreconditionError(
-        fmt::format("the WAL at {} was removed: the oldest LSN that is left to "
-                    "replay from is {} (replay.window); {}",
-                    range_.from.ToString(), oldest.ToString(), kFromTable));
-  }
-  if (range_.to > confirmed) {
-    return absl::InvalidArgumentError(fmt::format(
-        "--to-lsn {}: slot {} is confirmed up to {}, and what comes after that "
-        "is for the live flow to publish first",
-        range_.to.ToString(), options_.slot, confirmed.ToString()));
-  }
-  if (range_.from > range_.to) {
-    return absl::InvalidArgumentError(
-        fmt::format("there is nothing to replay: {} is not before {}",
-                    range_.from.ToString(), range_.to.ToString()));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace walpost

@@ -46,7 +46,7 @@ ReplaySource::ReplaySource(asio::any_io_executor executor,
 // The end of the session drops the copy, too.
 asio::awaitable<absl::Status> ReplaySource::Stream() {
   connection_.reset();
-  if (is_empty_ || is_stopped_) co_return absl::OkStatus();
+  if (range_.is_empty() || is_stopped_) co_return absl::OkStatus();
   co_return co_await reader_.Run();
 }
 

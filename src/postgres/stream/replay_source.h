@@ -6,9 +6,7 @@
 // Reads a temporary copy of the guard slot, made and started on one replication
 // connection: such a slot is dropped with its session. The guard slot and the
 // live slot are not moved, and the live relay continues.
-//
-// A range [from, to) refers to LSNs of commit records, so its ends need not be
-// boundaries: a transaction is in it as a whole or not at all.
+// ChooseReplayRange decides which range (checkpoint/replay_range.h).
 //
 // Use once: Open, then Stream. Owned by the Replay; runs on the loop.
 #pragma once
@@ -21,7 +19,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "checkpoint/checkpoint.h"
+#include "absl/status/statusor.h"
+#include "checkpoint/replay_range.h"
 #include "delivery/event_consumer.h"
 #include "outbox/options.h"
 #include "postgres/connect/connection.h"
@@ -31,20 +30,6 @@
 #include "session/wal_stream.h"
 
 namespace walpost {
-
-struct ReplayRequest {
-  Lsn from;           // 0/0: the oldest available WAL
-  Lsn to;             // 0/0: confirmed LSN of the live slot now
-  std::string since;  // a time for Postgres, or 1h for an hour ago
-  std::optional<Checkpoint> checkpoint;  // begin at its position
-};
-
-struct ReplayRange {
-  Lsn from;
-  Lsn to;
-  std::optional<WallTime> since;  // skip earlier transactions
-  uint32_t timeline = 0;
-};
 
 class ReplaySource {
  public:
@@ -57,16 +42,21 @@ class ReplaySource {
                std::vector<std::vector<std::string>> references,
                EventConsumer& consumer, int number);
 
-  // kFailedPrecondition: no guard slot, or the WAL was removed; names the
-  // oldest available LSN. kInvalidArgument: the request makes no sense.
+  // kFailedPrecondition: no guard slot. Other errors are those of
+  // ChooseReplayRange and of the connection.
   boost::asio::awaitable<absl::Status> Open(ReplayRequest request);
   const ReplayRange& range() const { return range_; }
-  const std::string& system_identifier() const { return system_identifier_; }
+  const std::string& system_identifier() const {
+    return server_.system_identifier;
+  }
 
   // Runs until the end of the range was handed in (kOk; reached_end), or Stop
   // (kOk), or an error.
   boost::asio::awaitable<absl::Status> Stream();
-  bool reached_end() const { return is_empty_ || stream_.reached_end(); }
+  // After Stream.
+  bool reached_end() const {
+    return range_.is_empty() || stream_.reached_end();
+  }
   SkippedChanges skipped() const { return stream_.skipped(); }
 
   void Stop();
@@ -77,10 +67,8 @@ class ReplaySource {
   boost::asio::awaitable<absl::Status> Prepare(ReplayRequest request);
   boost::asio::awaitable<absl::Status> Connect();
   boost::asio::awaitable<absl::Status> FindRange(ReplayRequest request);
-  boost::asio::awaitable<absl::Status> FindSince(std::string since);
+  boost::asio::awaitable<absl::StatusOr<WallTime>> FindSince(std::string since);
   boost::asio::awaitable<absl::StatusOr<SlotState>> CopyGuardSlot();
-  absl::Status FromCheckpoint(const Checkpoint& checkpoint);
-  absl::Status CheckRange(Lsn oldest, Lsn confirmed) const;
 
   boost::asio::any_io_executor executor_;
   WalSourceOptions options_;
@@ -89,9 +77,8 @@ class ReplaySource {
   WalStream stream_;
   ReplicationReader reader_;
   std::unique_ptr<Connection> connection_;  // before the stream
-  std::string system_identifier_;
+  ReplayServer server_;
   ReplayRange range_;
-  bool is_empty_ = false;
   bool is_stopped_ = false;
 };
 
