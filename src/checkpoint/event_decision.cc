@@ -126,6 +126,18 @@ Sender::Skips SkipsOf(const std::vector<EventDecision>& decisions,
   return skips;
 }
 
+void AddSkips(const std::vector<EventDecision>& decisions,
+              std::string_view system_identifier, EventsOnRecord& events) {
+  for (const EventDecision& decision : decisions) {
+    if (decision.action != ErrorAction::kSkip || decision.digest.empty()) {
+      continue;
+    }
+    const bool is_here = decision.system_identifier == system_identifier;
+    events.Add({Disposition::kSkipped, decision.digest,
+                is_here ? decision.position.commit_lsn : Lsn()});
+  }
+}
+
 std::vector<EventDecision> FindDecisions(std::string_view comment,
                                          std::string_view slot) {
   const std::vector<std::string> lines =

@@ -25,6 +25,7 @@
 #include "base/time.h"
 #include "delivery/error_actions.h"
 #include "delivery/sender.h"
+#include "outbox/events_on_record.h"
 #include "outbox/position.h"
 
 namespace walpost {
@@ -63,6 +64,11 @@ bool IsAbout(const EventDecision& decision, const EventPlace& at,
 // delivered by now or not: the flow has passed them once.
 Sender::Skips SkipsOf(const std::vector<EventDecision>& decisions,
                       const EventPlace& at);
+
+// Adds the skipped events for readers of the WAL of that system, or of tables.
+// LSNs of another system are others.
+void AddSkips(const std::vector<EventDecision>& decisions,
+              std::string_view system_identifier, EventsOnRecord& events);
 
 // Limit of decisions of a slot; each is a line of some 250 bytes.
 inline constexpr size_t kMaxDecisions = 1'000;

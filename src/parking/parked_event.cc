@@ -47,6 +47,25 @@ std::string_view ToString(ParkedState state) {
   return "dead";
 }
 
+std::optional<Disposition> DispositionOf(ParkedState state) {
+  switch (state) {
+    case ParkedState::kDead:
+    case ParkedState::kWaiting:
+    case ParkedState::kRetry:
+      return Disposition::kParked;
+    case ParkedState::kLetter:
+    case ParkedState::kLetterRetry:
+      return Disposition::kDeadLetter;
+    case ParkedState::kDiscarded:
+    case ParkedState::kLetterDiscarded:
+      return Disposition::kDiscarded;
+    case ParkedState::kReleased:
+    case ParkedState::kLetterRetried:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 size_t ParkedEvent::size() const {
   size_t size = kOverheadBytes + SizeOf(content.payload) +
                 SizeOf(content.headers) + SizeOf(content.aggregate_id);

@@ -11,12 +11,14 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "dead_letters/dead_letter.h"
 #include "outbox/event.h"
+#include "outbox/events_on_record.h"
 #include "outbox/options.h"
 #include "outbox/position.h"
 #include "outbox/route.h"
@@ -38,6 +40,9 @@ enum class ParkedState {
 // "dead", "waiting", "retry", "released", "discarded", "dead_letter",
 // "dead_letter_retry", "dead_letter_retried", "dead_letter_discarded".
 std::string_view ToString(ParkedState state);
+// For readers of the event's table or WAL, which leave it out; nullopt: the
+// event is in Kafka.
+std::optional<Disposition> DispositionOf(ParkedState state);
 
 struct ParkedEvent {
   Position position;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "checkpoint/birth_record.h"
+#include "outbox/event_digest.h"
 
 namespace walpost {
 namespace {
@@ -140,6 +141,26 @@ TEST(EventDecisionTest, OnlyWhatWasObeyedIsSkippedWithoutAStop) {
   EXPECT_EQ(skips.Find({lsn, 5}, obeyed.digest), nullptr);
   EXPECT_NE(skips.Find({lsn, 9}, "i6"), nullptr);
   EXPECT_EQ(skips.Find({lsn, 10}, "i6"), nullptr) << "it was claimed";
+}
+
+// For a replay of the WAL, and for readers of the table.
+TEST(EventDecisionTest, ASkippedEventIsOnRecordForLaterReaders) {
+  Event event;
+  event.id = "7";
+  EventDecision decision = Decision();
+  decision.digest = EventDigest("public.outbox", event);
+  event.position = decision.position;
+  EventsOnRecord here({"public.outbox"});
+  AddSkips({decision}, decision.system_identifier, here);
+  EXPECT_EQ(here.FindInWal(event), Disposition::kSkipped);
+  EventsOnRecord elsewhere({"public.outbox"});
+  AddSkips({decision}, "another", elsewhere);
+  EXPECT_EQ(elsewhere.FindInWal(event), std::nullopt) << "LSNs are others";
+  EXPECT_EQ(elsewhere.Find(event), Disposition::kSkipped);
+  decision.action = ErrorAction::kDeadLetter;
+  EventsOnRecord none({"public.outbox"});
+  AddSkips({decision}, decision.system_identifier, none);
+  EXPECT_TRUE(none.empty());
 }
 
 TEST(EventDecisionTest, IsOneLine) {

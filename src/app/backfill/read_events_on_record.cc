@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "base/time.h"
 #include "checkpoint/coverage.h"
+#include "checkpoint/event_decision.h"
 #include "checkpoint/former_names.h"
 #include "dead_letters/dead_letter_index.h"
 #include "log/log.h"
@@ -38,43 +39,10 @@ std::vector<std::string> SourcesOf(const OutboxOptions& outbox) {
   return sources;
 }
 
-// nullopt: the event is in Kafka.
-std::optional<Disposition> DispositionOf(ParkedState state) {
-  switch (state) {
-    case ParkedState::kDead:
-    case ParkedState::kWaiting:
-    case ParkedState::kRetry:
-      return Disposition::kParked;
-    case ParkedState::kLetter:
-    case ParkedState::kLetterRetry:
-      return Disposition::kDeadLetter;
-    case ParkedState::kDiscarded:
-    case ParkedState::kLetterDiscarded:
-      return Disposition::kDiscarded;
-    case ParkedState::kReleased:
-    case ParkedState::kLetterRetried:
-      return std::nullopt;
-  }
-  return std::nullopt;
-}
-
 // LSNs of another server are others.
 Lsn CommitOn(const OnRecordQuery& query, const std::string& system_identifier,
              Lsn commit) {
   return query.system_identifier == system_identifier ? commit : Lsn();
-}
-
-void AddDecisions(const OnRecordQuery& query,
-                  const std::vector<EventDecision>& decisions,
-                  EventsOnRecord& events) {
-  for (const EventDecision& decision : decisions) {
-    if (decision.action != ErrorAction::kSkip || decision.digest.empty()) {
-      continue;
-    }
-    events.Add({Disposition::kSkipped, decision.digest,
-                CommitOn(query, decision.system_identifier,
-                         decision.position.commit_lsn)});
-  }
 }
 
 absl::Status AddParked(const OnRecordQuery& query,
@@ -178,7 +146,7 @@ asio::awaitable<absl::StatusOr<EventsOnRecord>> ReadEventsOnRecord(
       const std::vector<EventDecision> decisions,
       co_await ReadDecisions(*connection, config.postgres.publication,
                              config.postgres.slot));
-  AddDecisions(query, decisions, events);
+  AddSkips(decisions, query.system_identifier, events);
   WALPOST_CO_ASSIGN_OR_RETURN(
       const std::vector<ParkedEntry> parked,
       co_await ReadParked(*connection, config, query.if_unknown));
