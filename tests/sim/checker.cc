@@ -83,7 +83,7 @@ void Checker::OnCompany(int relay) {
        static_cast<uint64_t>(relay));
 }
 
-void Checker::OnHandedOver(int relay, uint64_t id) {
+void Checker::OnHandedOver(int relay, uint64_t id, bool /*is_dead_letter*/) {
   const SimulatedEvent* event = server_.WithId(id);
   if (event == nullptr) return Find("P4", "event {} is of nobody", id);
   Process& process = relays_[Index(relay)];
@@ -111,7 +111,7 @@ void Checker::OnHandedOver(int relay, uint64_t id) {
   }
 }
 
-void Checker::OnAcknowledged(int relay, uint64_t id) {
+void Checker::OnAcknowledged(int relay, uint64_t id, bool /*is_dead_letter*/) {
   Set(relays_[Index(relay)].known_in, id, relays_[Index(relay)].life);
   Set(acknowledged_, id, true);
 }

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "base/lsn.h"
+#include "sim/delivery_checker.h"
 #include "sim/finding.h"
 #include "sim/simulated_postgres.h"
 #include "sim/world.h"
@@ -36,7 +37,7 @@ namespace walpost::sim {
 
 inline constexpr int kMaxRelays = 2;
 
-class Checker {
+class Checker final : public DeliveryChecker {
  public:
   struct Options {
     // One instance, one server, no late arrivals: each whole partition consists
@@ -65,7 +66,7 @@ class Checker {
   Checker(World& world, const SimulatedPostgres& server, const Options& options)
       : world_(world), server_(server), options_(options) {}
 
-  const SimulatedPostgres& server() const { return server_; }
+  const SimulatedPostgres& server() const override { return server_; }
   const std::optional<Finding>& finding() const { return finding_; }
 
   // ---- Called for a relay.
@@ -98,8 +99,12 @@ class Checker {
   void OnTurn(int relay, bool slot_is_anothers);
   // Its stream begins at the slot's present position.
   void OnStreamStart(int relay);
-  void OnHandedOver(int relay, uint64_t id);
-  void OnAcknowledged(int relay, uint64_t id);
+  void OnHandedOver(int relay, uint64_t id, bool is_dead_letter) override;
+  void OnAcknowledged(int relay, uint64_t id, bool is_dead_letter) override;
+  void OnCompany(int relay) override;
+  void OnEarlyCommit() override {
+    Find("P5", "a transaction is committed too early");
+  }
   void OnBoundary(int relay, Lsn lsn) {
     relays_[Index(relay)].boundaries.insert(lsn);
   }
@@ -110,16 +115,9 @@ class Checker {
   // ---- Called for the brokers.
 
   void OnWritten(int relay, uint64_t producer, size_t partition, uint64_t id,
-                 bool is_late);
-  // A transaction is to be committed, although records of it are in flight.
-  // A record went beside another one, to a producer for lone records; or one is
-  // withdrawn beside another.
-  void OnCompany(int relay);
-  void OnEarlyCommit() { Find("P5", "a transaction is committed too early"); }
-  // A transaction with the event was committed.
-  void OnCommitted(uint64_t id);
-  // Where the event was written: in its topic, or as a dead letter.
-  void OnPlace(uint64_t id, bool is_dead_letter, bool is_released);
+                 bool is_late) override;
+  void OnCommitted(uint64_t id) override;
+  void OnPlace(uint64_t id, bool is_dead_letter, bool is_released) override;
 
   // ---- Called for the table of parked events.
 

@@ -98,12 +98,12 @@ int main(int argc, char** argv) {
       Trouble::kRestored, Trouble::kUncovered,     Trouble::kDeadLetters,
       Trouble::kParking,  Trouble::kIsolation,     Trouble::kTransactions,
       Trouble::kLetters,  Trouble::kLateTable,     Trouble::kPaused,
-      Trouble::kSingly};
+      Trouble::kSingly,   Trouble::kReplays};
   constexpr std::string_view kNames[] = {
       "plain",        "undeliverable", "refused",   "restored",     "uncovered",
       "dead_letters", "parking",       "isolation", "transactions", "letters",
-      "late_table",   "paused",        "singly"};
-  // The last four only by name.
+      "late_table",   "paused",        "singly",    "replays"};
+  // The last five only by name.
   std::span<const Trouble> troubles = std::span(kAll).first(9);
   for (size_t i = 0; argc > 2 && i < std::size(kNames); ++i) {
     if (kNames[i] == argv[2]) troubles = std::span(kAll).subspan(i, 1);

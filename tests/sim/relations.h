@@ -1,9 +1,10 @@
-// Tables of the simulated database.
+// Tables of the simulated database, and the configuration that publishes them.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "outbox/options.h"
 #include "support/message_bytes.h"
 
 namespace walpost::sim {
@@ -19,6 +20,16 @@ inline std::string OutboxRelation() {
 
 inline std::string OrdersRelation() {
   return testing::RelationMessage(kOrdersOid, "public", "orders", {{"id"}});
+}
+
+inline OutboxOptions SimulatedOutbox(bool has_orders) {
+  OutboxOptions options;
+  options.tables.resize(has_orders ? 2 : 1);
+  options.tables.back().name = has_orders ? "public.orders" : "public.outbox";
+  options.messages.prefix = "outbox";
+  // Its function makes a lane of all events of a key.
+  options.route.topic = "outbox.event.{aggregate_type|lower}";
+  return options;
 }
 
 }  // namespace walpost::sim

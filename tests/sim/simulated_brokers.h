@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "delivery/acknowledgement_window.h"
-#include "sim/checker.h"
+#include "sim/delivery_checker.h"
 #include "sim/simulated_coordinator.h"
 #include "sim/simulated_postgres.h"
 #include "sim/world.h"
@@ -58,7 +58,8 @@ class SimulatedBrokers {
   };
   enum StoredSenderName { kReleased, kRetried, kToTopics };
 
-  SimulatedBrokers(World& world, const Options& options, Checker& checker)
+  SimulatedBrokers(World& world, const Options& options,
+                   DeliveryChecker& checker)
       : world_(world),
         options_(options),
         checker_(checker),
@@ -109,7 +110,7 @@ class SimulatedBrokers {
 
   World& world_;
   Options options_;
-  Checker& checker_;
+  DeliveryChecker& checker_;
   SimulatedCoordinator coordinator_;
   std::deque<StoredSender> stored_senders_;
   std::vector<std::shared_ptr<Channel>> channels_;

@@ -41,7 +41,7 @@ std::vector<ServerWarning> SimulatedConnection::TakeWarnings() {
 }
 
 absl::Status SimulatedConnection::SendStatus(const StatusUpdate& update) {
-  unsent_ = update.confirmed;
+  unsent_ = update;
   return world_.random.OneIn(8) ? absl::OkStatus() : Flush();
 }
 

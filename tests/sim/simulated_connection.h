@@ -47,7 +47,7 @@ class SimulatedConnection final : public FrameSource {
   std::shared_ptr<SimulatedWalsender> walsender_;  // both ends hold it
   uint64_t left_ = 0;
   std::string frame_;
-  std::optional<Lsn> unsent_;
+  std::optional<StatusUpdate> unsent_;
   absl::Status status_;
 };
 

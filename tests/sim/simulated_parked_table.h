@@ -43,6 +43,8 @@ class SimulatedParkedTable {
   bool has_topics = false;   // topics may be isolated
   bool has_letters = false;  // what is dead holds up nothing
 
+  const std::map<Position, Row>& rows() const { return rows_; }
+
   uint64_t Open() { return ++session_; }
   bool IsOpen(uint64_t session) const { return session == session_; }
 

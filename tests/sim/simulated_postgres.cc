@@ -23,6 +23,7 @@ void SimulatedPostgres::Commit() {
   transaction.commit_lsn = Lsn(wal_end_);
   wal_end_ += kAlignment * world_.random.Between(3, 6);
   transaction.end_lsn = Lsn(wal_end_);
+  transaction.committed_at = WallTimeOf(world_.now);
   transaction.xid = next_xid_++;
   transaction.has_order = options_.has_orders && world_.random.OneIn(3);
   transactions_.push_back(transaction);

@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "base/lsn.h"
+#include "base/time.h"
 #include "sim/simulated_catalog.h"
+#include "sim/simulated_slot.h"
 #include "sim/world.h"
 
 namespace walpost::sim {
@@ -48,7 +50,7 @@ struct SimulatedEvent {
   bool has_vanished;  // its commit was lost with its server
 };
 
-class SimulatedPostgres {
+class SimulatedPostgres final : public SimulatedSlot {
  public:
   struct Options {
     // synchronized_standby_slots: decodes nothing that could be lost.
@@ -63,11 +65,14 @@ class SimulatedPostgres {
   struct Transaction {
     Lsn commit_lsn;
     Lsn end_lsn;
+    WallTime committed_at;
     uint32_t xid;        // never reused
     size_t first_event;  // numbers
     size_t end_event;
     bool has_order = false;
   };
+
+  static constexpr Lsn kWalBegin{1'000};
 
   SimulatedPostgres(World& world, const Options& options)
       : world_(world), options_(options) {}
@@ -110,7 +115,7 @@ class SimulatedPostgres {
 
   // ---- For the walsender.
 
-  void OnFeedback(Lsn confirmed);
+  void OnFeedback(Lsn confirmed) override;
   // Limit of the WAL that may be sent.
   Lsn send_limit() const {
     return Lsn(options_.awaits_standby ? std::min(flushed_, replicated_)
@@ -154,7 +159,7 @@ class SimulatedPostgres {
   uint32_t next_xid() const { return next_xid_; }
   // Counts the WALs that replaced another one.
   uint32_t history() const { return history_; }
-  Lsn confirmed() const { return confirmed_; }
+  Lsn confirmed() const override { return confirmed_; }
   Lsn flushed() const { return Lsn(flushed_); }
   size_t event_count() const { return numbers_.size(); }
   const SimulatedEvent& Numbered(uint64_t number) const {
@@ -178,6 +183,7 @@ class SimulatedPostgres {
 
  private:
   static constexpr uint64_t kAlignment = 8;  // of WAL records
+
   void AddEvent();
   void WriteToCatalog();
   uint64_t EndOfRecords(uint64_t lsn) const;
@@ -200,9 +206,9 @@ class SimulatedPostgres {
   uint64_t poisoned_ = UINT64_MAX;
   bool has_illegal_topics_ = false;
 
-  uint64_t wal_end_ = 1'000;
-  uint64_t flushed_ = 1'000;
-  uint64_t replicated_ = 1'000;
+  uint64_t wal_end_ = kWalBegin.value();
+  uint64_t flushed_ = kWalBegin.value();
+  uint64_t replicated_ = kWalBegin.value();
   uint32_t timeline_ = 1;
   uint32_t history_ = 1;
   uint32_t next_xid_ = 700;

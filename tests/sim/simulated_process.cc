@@ -7,25 +7,16 @@
 #include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "checkpoint/coverage.h"
+#include "sim/relations.h"
 
 namespace walpost::sim {
 namespace {
 
 constexpr milliseconds kStatusInterval{200};
 
-OutboxOptions Outbox(bool has_orders) {
-  OutboxOptions options;
-  options.tables.resize(has_orders ? 2 : 1);
-  options.tables.back().name = has_orders ? "public.orders" : "public.outbox";
-  options.messages.prefix = "outbox";
-  // Its function makes a lane of all events of a key.
-  options.route.topic = "outbox.event.{aggregate_type|lower}";
-  return options;
-}
-
 // Some processes have another configuration, which makes all topics legal.
 OutboxOptions DrawOutbox(Random& random, bool has_orders, bool has_letters) {
-  OutboxOptions options = Outbox(has_orders);
+  OutboxOptions options = SimulatedOutbox(has_orders);
   if (!has_letters) return options;
   options.dead_letter.store = DeadLetterOptions::Store::kPostgres;
   if (random.OneIn(3)) {
@@ -63,11 +54,6 @@ WalStream::Options StreamOptions() {
   return options;
 }
 
-// The simulated machine is never suspended as a whole.
-BootTime ToBootTime(MonotonicTime time) {
-  return BootTime(time.time_since_epoch());
-}
-
 }  // namespace
 
 SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
@@ -102,8 +88,9 @@ SimulatedProcess::SimulatedProcess(World& world, SimulatedServer& server,
       gated_consumer_(progress_, checkpoints_, passed_over_, pause_gate_,
                       batcher()),
       consumer_(gated_consumer_, checker, relay, has_orders_),
-      stream_(StreamOptions(), Outbox(has_orders_),
+      stream_(StreamOptions(), SimulatedOutbox(has_orders_),
               ReferencesOf(sender_.builder().routes()), consumer_),
+      reader_(world, stream_, relay, [this] { OnTurn(); }),
       session_(batcher_ ? RelaySession::Producing::kInTransactions
                         : RelaySession::Producing::kSingly,
                kShutdownTimeout, progress_, checkpoints_, continuity_,
@@ -238,9 +225,8 @@ void SimulatedProcess::RecordPassedOver() {
 }
 
 void SimulatedProcess::OnReports() {
-  const WallTime wall_now(std::chrono::duration_cast<std::chrono::microseconds>(
-      world_.now.time_since_epoch()));
-  checkpoints_.SaveIfDue(world_.now, wall_now, session_.is_hurried());
+  checkpoints_.SaveIfDue(world_.now, WallTimeOf(world_.now),
+                         session_.is_hurried());
   session_.OnReports();
 }
 
@@ -315,7 +301,7 @@ absl::Status SimulatedProcess::Open() {
 // See Relay::Fence.
 std::optional<absl::Status> SimulatedProcess::TakeOver() {
   std::optional<absl::Status> status =
-      stream_.Check(world_.now, ToBootTime(world_.now));
+      stream_.Check(world_.now, BootTimeOf(world_.now));
   if (status->ok() && batcher_) status = Fence();
   if (!status) return std::nullopt;
   has_fenced_ = false;
@@ -396,10 +382,9 @@ void SimulatedProcess::Connect() {
   checker_.OnStreamStart(relay_);
   checker_.OnBoundary(relay_, slot_);
   continuity_.OnStreaming();
-  connection_.emplace(world_, server_.Connect(slot_));
   WalStream::Start start;
   start.slot = slot_;
-  stream_.Begin(std::move(start), world_.now, ToBootTime(world_.now));
+  reader_.Begin(server_.Connect(slot_), std::move(start));
 }
 
 void SimulatedProcess::BeginStream() {
@@ -414,7 +399,6 @@ void SimulatedProcess::BeginStream() {
     checker_.OnOrdersStream(std::max(slot_, progress_.confirmed()));
   }
   if (parking_) parking_->Open(slot_);
-  step_ = Step::kCheck;
 }
 
 void SimulatedProcess::NoteGap() {
@@ -435,64 +419,26 @@ void SimulatedProcess::NoteGap() {
   }
 }
 
-// ---- Like ReplicationReader, a step at a time.
+// ---- The stream.
 
 std::optional<absl::Status> SimulatedProcess::StreamStep() {
-  absl::Status status;
-  bool is_over = stream_.is_abandoned();
-  switch (is_over ? Step::kWait : step_) {
-    case Step::kCheck: {
-      status = stream_.Check(world_.now, ToBootTime(world_.now));
-      if (absl::IsAborted(status)) {
-        world_.Note(relay_, "sees that it was suspended");
-      }
-      if (!status.ok()) break;
-      const SimulatedWalsender* active = server_.active();
-      checker_.OnTurn(relay_,
-                      active != nullptr && active != connection_->walsender());
-      step_ = Step::kTake;
-      break;
-    }
-    case Step::kTake: {
-      connection_->BeginTurn();
-      const auto next = stream_.TakeFrames(*connection_);
-      status = next.status();
-      if (next.ok()) next_ = *next;
-      step_ = Step::kTell;
-      break;
-    }
-    case Step::kTell:
-      is_over = stream_.DrainIsOver(world_.now);
-      status = is_over ? stream_.TellLast(*connection_)
-                       : stream_.SendStatusIfDue(*connection_);
-      if (is_over) status = connection_->Flush();
-      waits_until_ = stream_.WaitUntil(next_, world_.now);
-      step_ = Step::kWait;
-      break;
-    case Step::kWait:
-      stream_.OnProgress(world_.now);
-      if (MayContinue()) step_ = Step::kCheck;
-      break;
-  }
-  if (status.ok() && !is_over) return std::nullopt;
+  std::optional<absl::Status> end = reader_.Step();
+  if (!end) return std::nullopt;
   Observe();
   Close();
-  return status;
+  return end;
 }
 
-bool SimulatedProcess::MayContinue() const {
-  return next_ == WalStream::Next::kMore || world_.now >= waits_until_ ||
-         stream_.MustWake() ||
-         (next_ == WalStream::Next::kReadable && connection_->IsReadable()) ||
-         connection_->has_unsent();
+void SimulatedProcess::OnTurn() {
+  const SimulatedWalsender* active = server_.active();
+  checker_.OnTurn(relay_, active != nullptr && active != reader_.walsender());
 }
 
 void SimulatedProcess::Close() {
-  if (stream_.is_open()) stream_.End();
+  reader_.Close();
   if (parking_) parking_->End();
   checkpoints_.Pause();
   store_.SetCommitter(nullptr);
-  connection_.reset();
 }
 
 // ---- State.

@@ -17,9 +17,9 @@
 #include "session/wal_stream.h"
 #include "sim/checked_taker.h"
 #include "sim/checker.h"
-#include "sim/simulated_connection.h"
 #include "sim/simulated_parking.h"
 #include "sim/simulated_producer.h"
+#include "sim/simulated_reader.h"
 #include "sim/simulated_server.h"
 #include "sim/simulated_store.h"
 #include "sim/world.h"
@@ -63,9 +63,6 @@ class SimulatedProcess {
  private:
   void OnSaved();
 
-  // The steps of a turn of the stream; anything may happen between two.
-  enum class Step { kCheck, kTake, kTell, kWait };
-
   // The result of the current action, once it has ended.
   std::optional<absl::Status> CarryOut();
   void StartProducer();
@@ -84,7 +81,7 @@ class SimulatedProcess {
   void Connect();
   void BeginStream();
   std::optional<absl::Status> StreamStep();
-  bool MayContinue() const;
+  void OnTurn();
   void Close();
   void NoteGap();
   void NoteClosed();
@@ -114,18 +111,15 @@ class SimulatedProcess {
   GatedConsumer gated_consumer_;
   CheckedTaker consumer_;
   WalStream stream_;
+  SimulatedReader reader_;
   std::optional<SimulatedParking> parking_;
   RelaySession session_;
   RelaySession::Action action_;
 
   std::unique_ptr<SimulatedProducer> producer_;
-  std::optional<SimulatedConnection> connection_;
   Lsn slot_;                  // its position when the stream began
   uint32_t lsn_history_ = 0;  // the WAL that the LSNs in progress_ belong to
   bool has_gap_ = false;
-  Step step_ = Step::kCheck;
-  WalStream::Next next_ = WalStream::Next::kMore;
-  MonotonicTime waits_until_{};
 };
 
 }  // namespace walpost::sim

@@ -10,7 +10,7 @@
 namespace walpost::sim {
 
 SimulatedProducer::SimulatedProducer(World& world, SimulatedBrokers& brokers,
-                                     Checker& checker, int relay,
+                                     DeliveryChecker& checker, int relay,
                                      uint64_t number, bool one_at_a_time)
     : world_(world),
       brokers_(brokers),
@@ -64,7 +64,7 @@ absl::Status SimulatedProducer::Produce(const Record& record,
   }
   world_.Note(relay_, "hands over event {} for partition {}", event, partition);
   if (is_dead_letter) world_.Note(relay_, "event {} is dead", event);
-  checker_.OnHandedOver(relay_, event);
+  checker_.OnHandedOver(relay_, event, is_dead_letter);
   return absl::OkStatus();
 }
 
@@ -144,7 +144,9 @@ void SimulatedProducer::ReportFrom(Channel& channel, RecordReports& reports) {
   switch (answer) {
     case Channel::Answer::kWritten:
       world_.Note(relay_, "event {} is acknowledged", request.event);
-      if (!is_transactional_) checker_.OnAcknowledged(relay_, request.event);
+      if (!is_transactional_) {
+        checker_.OnAcknowledged(relay_, request.event, request.is_dead_letter);
+      }
       SendNext(request.sequence);
       return reports.OnAcknowledged(request.sequence, WallTime());
     case Channel::Answer::kRefused:

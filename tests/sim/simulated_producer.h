@@ -13,7 +13,7 @@
 
 #include "delivery/key_order.h"
 #include "delivery/record_sink.h"
-#include "sim/checker.h"
+#include "sim/delivery_checker.h"
 #include "sim/simulated_brokers.h"
 #include "sim/simulated_store.h"
 #include "sim/world.h"
@@ -24,8 +24,9 @@ class SimulatedProducer final : public RecordSink, public Committer {
  public:
   // `number` identifies the producer. It has transactions if the brokers'
   // coordinator is used.
-  SimulatedProducer(World& world, SimulatedBrokers& brokers, Checker& checker,
-                    int relay, uint64_t number, bool one_at_a_time);
+  SimulatedProducer(World& world, SimulatedBrokers& brokers,
+                    DeliveryChecker& checker, int relay, uint64_t number,
+                    bool one_at_a_time);
   // Without an earlier Purge: the process was killed.
   ~SimulatedProducer() override;
 
@@ -79,7 +80,7 @@ class SimulatedProducer final : public RecordSink, public Committer {
 
   World& world_;
   SimulatedBrokers& brokers_;
-  Checker& checker_;
+  DeliveryChecker& checker_;
   int relay_;
   uint64_t number_;
   bool is_transactional_;

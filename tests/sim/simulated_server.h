@@ -21,8 +21,8 @@ class SimulatedServer {
   // START_REPLICATION; nullptr: the slot is in use (55006).
   std::shared_ptr<SimulatedWalsender> Connect(Lsn requested) {
     if (active_ != nullptr) return nullptr;
-    active_ =
-        std::make_shared<SimulatedWalsender>(world_, postgres_, requested);
+    active_ = std::make_shared<SimulatedWalsender>(world_, postgres_, postgres_,
+                                                   requested);
     return active_;
   }
 

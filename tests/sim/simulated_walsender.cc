@@ -1,19 +1,21 @@
 #include "sim/simulated_walsender.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/relations.h"
 #include "support/message_bytes.h"
 
 namespace walpost::sim {
 
-SimulatedWalsender::SimulatedWalsender(World& world, SimulatedPostgres& server,
-                                       Lsn requested)
-    : world_(world), server_(server), last_reply_(world.now) {
+SimulatedWalsender::SimulatedWalsender(World& world,
+                                       const SimulatedPostgres& server,
+                                       SimulatedSlot& slot, Lsn requested)
+    : world_(world), server_(server), slot_(slot), last_reply_(world.now) {
   // It reads from the slot's restart_lsn on.
-  const uint64_t slot = server.confirmed().value();
-  sent_to_ = Lsn(slot - world.random.Below(std::min<uint64_t>(slot, 400) + 1));
-  next_ = server.FirstFrom(std::max(requested, server.confirmed()));
+  const uint64_t at = slot.confirmed().value();
+  sent_to_ = Lsn(at - world.random.Below(std::min<uint64_t>(at, 400) + 1));
+  next_ = server.FirstFrom(std::max(requested, slot.confirmed()));
 }
 
 void SimulatedWalsender::Send() {
@@ -30,7 +32,9 @@ void SimulatedWalsender::Send() {
   }
   // A keepalive may come during a transaction, but reports only what was sent
   // completely.
-  if (world_.random.OneIn(5)) return SendKeepalive(false);
+  if (is_quiet_ ? std::exchange(must_reply_, false) : world_.random.OneIn(5)) {
+    return SendKeepalive(false);
+  }
   if (unsent_.empty()) {
     if (IsThrough()) return;
     Unfold(server_.transactions()[next_++]);
@@ -45,7 +49,8 @@ void SimulatedWalsender::Send() {
 void SimulatedWalsender::Receive() {
   if (has_ended_ || is_cut_) return;
   if (!statuses_.empty()) {
-    server_.OnFeedback(statuses_.front());
+    slot_.OnFeedback(statuses_.front().confirmed);
+    must_reply_ |= statuses_.front().reply_requested;
     statuses_.pop_front();
     last_reply_ = world_.now;
     has_asked_ = false;
@@ -100,8 +105,9 @@ void SimulatedWalsender::Unfold(
     unsent_.push_back(OrdersRelation());
     has_described_ = true;
   }
-  unsent_.push_back(
-      testing::BeginMessage(transaction.commit_lsn, 0, transaction.xid));
+  unsent_.push_back(testing::BeginMessage(
+      transaction.commit_lsn, ToPostgresMicros(transaction.committed_at),
+      transaction.xid));
 }
 
 }  // namespace walpost::sim

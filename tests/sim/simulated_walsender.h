@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "base/lsn.h"
+#include "session/frame_source.h"
 #include "sim/simulated_postgres.h"
+#include "sim/simulated_slot.h"
 #include "sim/world.h"
 
 namespace walpost::sim {
@@ -33,7 +35,11 @@ class SimulatedWalsender {
 
   // START_REPLICATION: from `requested`, or from the slot's position if that is
   // later.
-  SimulatedWalsender(World& world, SimulatedPostgres& server, Lsn requested);
+  SimulatedWalsender(World& world, const SimulatedPostgres& server,
+                     SimulatedSlot& slot, Lsn requested);
+
+  // It has no news of its own accord: only a reply says how far the WAL goes.
+  void BeQuiet() { is_quiet_ = true; }
 
   // ---- The server's end.
 
@@ -61,7 +67,7 @@ class SimulatedWalsender {
   bool HasFrames() const { return !is_cut_ && !frames_.empty(); }
   // True if there will never be another frame.
   bool IsAtEnd() const { return has_ended_ && frames_.empty() && !is_cut_; }
-  void SendStatus(Lsn confirmed) { statuses_.push_back(confirmed); }
+  void SendStatus(const StatusUpdate& update) { statuses_.push_back(update); }
   void Close() { is_closed_ = true; }
 
  private:
@@ -71,15 +77,18 @@ class SimulatedWalsender {
   void Unfold(const SimulatedPostgres::Transaction& transaction);
 
   World& world_;
-  SimulatedPostgres& server_;
+  const SimulatedPostgres& server_;
+  SimulatedSlot& slot_;
   std::deque<Frame> frames_;
-  std::deque<Lsn> statuses_;
+  std::deque<StatusUpdate> statuses_;
   bool is_cut_ = false;
   bool is_closed_ = false;  // by the relay
 
   bool has_ended_ = false;
   MonotonicTime last_reply_;
   bool has_asked_ = false;
+  bool is_quiet_ = false;
+  bool must_reply_ = false;
   Lsn sent_to_;
   size_t next_;                      // transaction
   std::vector<std::string> unsent_;  // of the current one, next at the back

@@ -13,6 +13,11 @@ constexpr uint64_t kMaxBacklog = 150;
 constexpr uint64_t kMaxBacklogOfRestored = 20;
 constexpr uint64_t kMaxCalmSteps = 400'000;
 
+// The kinds of history that a replay can be beside.
+constexpr Trouble kBesideReplays[] = {Trouble::kNone, Trouble::kDeadLetters,
+                                      Trouble::kParking, Trouble::kLetters,
+                                      Trouble::kTransactions};
+
 bool HasParking(Trouble trouble) {
   return trouble == Trouble::kParking || trouble == Trouble::kIsolation ||
          trouble == Trouble::kLetters;
@@ -22,13 +27,18 @@ bool HasParking(Trouble trouble) {
 
 Simulation::Kind Simulation::Draw(Random& random, Trouble trouble) {
   Kind kind;
+  kind.has_replays = trouble == Trouble::kReplays;
+  if (kind.has_replays) {
+    trouble = kBesideReplays[random.Below(std::size(kBesideReplays))];
+  }
   kind.relays = random.OneIn(2) ? 1 : kMaxRelays;
   kind.late_arrivals = kind.relays > 1 || random.OneIn(2);
   kind.restores = trouble == Trouble::kRestored;
   kind.flaps = trouble == Trouble::kUncovered;
   // A standby may lack parked events (docs/dead-letters.md).
-  kind.promotions = !kind.restores && !HasParking(trouble) &&
-                    trouble != Trouble::kLateTable && random.OneIn(2);
+  kind.promotions = !kind.restores && !kind.has_replays &&
+                    !HasParking(trouble) && trouble != Trouble::kLateTable &&
+                    random.OneIn(2);
   kind.awaits_standby = random.OneIn(2);
   kind.slot_may_go_back = random.OneIn(2);
   kind.takes_singly = trouble == Trouble::kSingly;
@@ -76,21 +86,23 @@ Simulation::Simulation(uint64_t seed, Trouble trouble)
       world_(seed),
       kind_(Draw(world_.random, trouble)),
       postgres_(world_, {kind_.awaits_standby, kind_.slot_may_go_back,
-                         trouble == Trouble::kLateTable}),
+                         kind_.trouble == Trouble::kLateTable}),
       checker_(world_, postgres_, CheckerOptions(kind_)),
       server_(world_, postgres_, checker_),
       brokers_(world_, {kind_.late_arrivals, kind_.takes_singly}, checker_),
       pruner_(world_, postgres_, checker_),
       parked_(world_, checker_) {
-  if (trouble == Trouble::kUndeliverable) postgres_.Poison(kind_.bad_event);
-  if (trouble == Trouble::kRefused || kind_.takes_singly) {
+  if (kind_.trouble == Trouble::kUndeliverable) {
+    postgres_.Poison(kind_.bad_event);
+  }
+  if (kind_.trouble == Trouble::kRefused || kind_.takes_singly) {
     brokers_.Refuse(kind_.bad_event);
   }
-  parked_.is_used = HasParking(trouble);
-  parked_.has_topics = trouble == Trouble::kIsolation;
-  parked_.has_letters = trouble == Trouble::kLetters;
-  if (trouble == Trouble::kDeadLetters || trouble == Trouble::kSingly ||
-      parked_.is_used) {
+  parked_.is_used = HasParking(kind_.trouble);
+  parked_.has_topics = kind_.trouble == Trouble::kIsolation;
+  parked_.has_letters = kind_.trouble == Trouble::kLetters;
+  if (kind_.trouble == Trouble::kDeadLetters ||
+      kind_.trouble == Trouble::kSingly || parked_.is_used) {
     postgres_.HaveIllegalTopics();
     brokers_.HaveLimit();
   }
@@ -100,6 +112,15 @@ Simulation::Simulation(uint64_t seed, Trouble trouble)
     relays_[static_cast<size_t>(i)].emplace(world_, server_, brokers_, checker_,
                                             place_, parked_, i);
   }
+  if (kind_.has_replays) BeginReplays();
+}
+
+void Simulation::BeginReplays() {
+  SimulatedReplays::Options options;
+  options.has_letters = kind_.trouble == Trouble::kDeadLetters;
+  options.has_bad_events = options.has_letters || parked_.is_used;
+  options.late_arrivals = world_.random.OneIn(2);
+  replays_.emplace(world_, postgres_, parked_, options);
 }
 
 bool Simulation::Run(uint64_t steps) {
@@ -107,7 +128,7 @@ bool Simulation::Run(uint64_t steps) {
   if (!finding()) Calm();
   const uint64_t limit = world_.step + kMaxCalmSteps;
   while (!finding() && !IsThrough()) {
-    if (world_.step == limit) checker_.OnHang();
+    if (world_.step == limit) OnHang();
     Step();
   }
   bool stopped = false;
@@ -118,6 +139,14 @@ bool Simulation::Run(uint64_t steps) {
   return !finding();
 }
 
+void Simulation::OnHang() {
+  if (replays_ && checker_.IsAllAcknowledged()) {
+    replays_->OnHang();
+  } else {
+    checker_.OnHang();
+  }
+}
+
 SimulatedRelay& Simulation::AnyRelay() {
   const uint64_t count = static_cast<uint64_t>(kind_.relays);
   return *relays_[world_.random.Below(count)];
@@ -126,6 +155,7 @@ SimulatedRelay& Simulation::AnyRelay() {
 void Simulation::Step() {
   ++world_.step;
   world_.now += milliseconds(world_.random.Below(10));
+  if (replays_ && world_.random.OneIn(2)) return replays_->Step();
   const uint64_t draw = world_.random.Below(1'000);
   if (draw < 600) {
     StepRelay(AnyRelay());
@@ -248,12 +278,14 @@ void Simulation::StepDatabase() {
 
 void Simulation::Break(SimulatedRelay& relay) {
   pruner_.Abandon();
+  if (replays_ && world_.random.OneIn(2)) return replays_->Break();
   switch (world_.random.Below(22)) {
     case 0:
       return relay.Kill();
     case 1:
       return relay.Shutdown();
     case 2:
+      if (replays_) replays_->Disconnect();
       return server_.Crash();
     case 3:
       if (kind_.promotions) server_.Promote();
@@ -351,6 +383,7 @@ void Simulation::Calm() {
   for (auto& relay : relays_) {
     if (relay) relay->LoseBrokers(milliseconds(0));
   }
+  if (replays_) replays_->Calm();
   if (!postgres_.catalog().covers()) postgres_.PutBack();
   if (kind_.trouble == Trouble::kPaused) {
     PauseRecord resumed;
@@ -370,6 +403,7 @@ bool Simulation::IsThrough() {
     if (relay && relay->HoldsLanes()) return false;
   }
   if (postgres_.withheld_count() > 0) return false;
+  if (replays_ && !replays_->IsThrough()) return false;
   if (kind_.bad_event < postgres_.event_count()) {
     for (const auto& relay : relays_) {
       if (relay && relay->HasStopped()) return true;

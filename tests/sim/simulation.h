@@ -18,6 +18,7 @@
 #include "sim/simulated_postgres.h"
 #include "sim/simulated_pruner.h"
 #include "sim/simulated_relay.h"
+#include "sim/simulated_replays.h"
 #include "sim/simulated_server.h"
 #include "sim/world.h"
 
@@ -37,6 +38,7 @@ enum class Trouble {
   kLateTable,      // some configurations have a table that others have not
   kPaused,         // an operator pauses and resumes, again and again
   kSingly,         // brokers that take, and reject, records one by one
+  kReplays,        // walpost replay beside it, and some of the other kinds
 };
 
 class Simulation {
@@ -47,7 +49,10 @@ class Simulation {
   // promise was broken.
   bool Run(uint64_t steps);
 
-  const std::optional<Finding>& finding() const { return checker_.finding(); }
+  const std::optional<Finding>& finding() const {
+    const bool is_of_replay = replays_ && !checker_.finding();
+    return is_of_replay ? replays_->finding() : checker_.finding();
+  }
   uint64_t steps() const { return world_.step; }
   const World& world() const { return world_; }
   // The finding, the kind of history, how to repeat it, and the trace.
@@ -66,6 +71,7 @@ class Simulation {
     bool has_store = false;  // of checkpoints
     bool has_transactions = false;
     bool takes_singly = false;
+    bool has_replays = false;
     Trouble trouble = Trouble::kNone;
     uint64_t bad_event = UINT64_MAX;
   };
@@ -86,9 +92,11 @@ class Simulation {
   void Flap();
   void EndGap();
   void SettleOrders();
+  void BeginReplays();
   void StartWhatIsDown(SimulatedRelay& relay);
   void Calm();
   bool IsThrough();
+  void OnHang();
   SimulatedRelay& AnyRelay();
 
   uint64_t seed_;
@@ -102,6 +110,7 @@ class Simulation {
   SimulatedPruner pruner_;
   SimulatedParkedTable parked_;
   std::array<std::optional<SimulatedRelay>, kMaxRelays> relays_;
+  std::optional<SimulatedReplays> replays_;
   bool is_calm_ = false;
 };
 

@@ -187,10 +187,24 @@ TEST_F(SimulationTest, P1P3NothingIsSentNorLostWhilePaused) {
   }
 }
 
+TEST_F(SimulationTest, P1P2P3P5P8P9AReplaySendsItsRangeAndNothingElse) {
+  RunHistories(1, Trouble::kReplays);
+  if (steps_ < 1'000'000) return;
+  for (const char* what :
+       {"starts a replay", "replays from {:X} to {:X}", "is complete",
+        "is not complete", "is rejected", "is told to stop",
+        "leaves the stream", "closes its producer",
+        "the guard slot moves to {:X}", "the replay is killed",
+        "the replay is suspended"}) {
+    EXPECT_GT(tally_[what], 0u) << what;
+  }
+}
+
 TEST_F(SimulationTest, OneSeedGivesOneHistory) {
   for (const uint64_t seed : testing::RandomSeeds(5)) {
-    Simulation first(seed, Trouble::kNone);
-    Simulation second(seed, Trouble::kNone);
+    const Trouble trouble = seed % 2 == 0 ? Trouble::kNone : Trouble::kReplays;
+    Simulation first(seed, trouble);
+    Simulation second(seed, trouble);
     first.Run(2'000);
     second.Run(2'000);
     EXPECT_EQ(first.Report(), second.Report());

@@ -5,15 +5,22 @@
 #include "fmt/format.h"
 
 namespace walpost::sim {
+namespace {
+
+std::string NameOf(int actor) {
+  if (actor < 0) return "";
+  return actor < kFirstReplay ? fmt::format("relay {} ", actor)
+                              : fmt::format("replay {} ", actor - kFirstReplay);
+}
+
+}  // namespace
 
 std::string Trace::text() const {
   std::string text;
   for (size_t i = count_ - std::min(count_, kKept); i < count_; ++i) {
     const Entry& entry = entries_[i % kKept];
-    const std::string actor =
-        entry.actor < 0 ? "" : fmt::format("relay {} ", entry.actor);
     text += fmt::format(
-        "  {:>7} {}{}\n", entry.step, actor,
+        "  {:>7} {}{}\n", entry.step, NameOf(entry.actor),
         fmt::format(fmt::runtime(entry.what), entry.first, entry.second));
   }
   return text;

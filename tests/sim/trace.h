@@ -11,6 +11,9 @@
 
 namespace walpost::sim {
 
+// Actors from here on are runs of walpost replay, those from 0 on relays.
+inline constexpr int kFirstReplay = 100;
+
 using Tally = std::map<std::string_view, uint64_t>;
 
 class Trace {
@@ -33,7 +36,7 @@ class Trace {
 
   struct Entry {
     uint64_t step;
-    int actor;  // a relay; negative: the world around them
+    int actor;  // negative: the world around them
     const char* what;
     uint64_t first;
     uint64_t second;

@@ -14,6 +14,11 @@ namespace walpost::sim {
 using std::chrono::milliseconds;
 using testing::Random;
 
+inline WallTime WallTimeOf(MonotonicTime time) {
+  return WallTime(std::chrono::duration_cast<std::chrono::microseconds>(
+      time.time_since_epoch()));
+}
+
 // Actor in Trace that is not a relay.
 inline constexpr int kNobody = -1;
 
