@@ -128,8 +128,8 @@ constexpr KeyText kTexts[] = {
      "`claim` with a lease, `delete` with a lease table: after this time the "
      "rows of a crashed poller are available again"},
     {"polling.lease_table", "`''` (none)", Reload::kNo,
-     "where `claim` and `delete` keep leases in place of a column of the rows "
-     "(`sql/leases.sql`): twice as fast"},
+     "where `claim` and `delete` keep leases, in place of a column of the rows "
+     "(`sql/leases.sql`): a row is written once"},
     {"polling.transaction_timeout", "", Reload::kNo,
      "`delete` and `claim` without a lease: maximum time that a transaction "
      "waits for Kafka; then acknowledged rows are committed and "
