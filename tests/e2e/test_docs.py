@@ -541,10 +541,13 @@ def test_a_slot_with_two_phase(walpost, own_postgres, kafka, topics):
 
 
 def test_polling(walpost, database, kafka, topics):
-    """The configuration, and the queries of the way to the WAL."""
-    polled = PolledOutbox(database)
+    """The configuration, from `init` on, and the queries of the way to the WAL."""
     section = yaml.safe_load(_text("docs/polling.md", "source: polling"))
-    relay = walpost(database, kafka, topics, **section).run()
+    relay = walpost(database, kafka, topics, **section)
+    said = relay.verb("init")
+    assert said.returncode == 0, said.stderr
+    polled = PolledOutbox(database, "table")
+    relay.run()
     polled.insert(3)
     polled.wait_published()
     newest, pending, _ = _text("docs/polling.md", "SELECT max").split(";")
@@ -799,6 +802,7 @@ def test_the_schema_accepts_every_example():
     {"retention": {"batch_rows": 0}}, {"log": {"level": "loud"}},
     {"outbox": {"tables": {"name": "a"}}}, {"on_error": {"other": "skip"}},
     {"outbox": {"tables": [{"columns": {"id": {"const": "a"}}}]}}])
+@pytest.mark.sample(7)
 def test_the_schema_refuses_what_the_loader_refuses(wrong, tmp_path):
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(wrong, _schema())
