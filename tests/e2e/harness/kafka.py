@@ -5,7 +5,7 @@ import signal
 
 from harness.brokers import Brokers
 from harness.kafka_java import answers, format_folder, java, new_id
-from harness.ports import free_port
+from harness.ports import free_port, is_open
 from harness.process import Process
 from harness.waiting import wait_until
 
@@ -70,7 +70,7 @@ class Kafka(Brokers):
 
     def wait_started(self, seconds=120):
         wait_until(self._answers, lambda: "Kafka to start:\n" +
-                   self._process.log_tail(), seconds, pause=0.2)
+                   self._process.log_tail(), seconds)
         return self
 
     def stop(self):
@@ -105,7 +105,8 @@ class Kafka(Brokers):
         if not self._process.running():
             raise RuntimeError("Kafka ended while starting:\n" +
                                self._process.log_tail())
-        return answers(self.bootstrap)
+        # kcat would try for two seconds.
+        return is_open(self.bootstrap) and answers(self.bootstrap)
 
     def _properties(self, partitions):
         return {

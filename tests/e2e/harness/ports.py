@@ -31,6 +31,16 @@ def free_port():
     raise RuntimeError("no free port on 127.0.0.1")
 
 
+def is_open(address):
+    """Whether somebody listens at `host:port`."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), 1).close()
+    except OSError:
+        return False
+    return True
+
+
 def _first_ephemeral():
     limits = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text()
     return max(int(limits.split()[0]), _LOWEST + 10_000)
