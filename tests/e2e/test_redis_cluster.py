@@ -20,11 +20,19 @@ _SEQUENCES = itertools.count(1)
 _KINDS = [f"kind-{number}" for number in range(12)]
 
 
-@pytest.fixture
-def cluster(directory):
-    made = RedisCluster(directory / "cluster").start()
+@pytest.fixture(scope="module")
+def shared_cluster(module_directory):
+    """The cluster behind `cluster`."""
+    made = RedisCluster(module_directory / "cluster").start()
     yield made
     made.close()
+
+
+@pytest.fixture
+def cluster(shared_cluster):
+    """A cluster that the test may harm; the next test has it again, mended."""
+    yield shared_cluster
+    shared_cluster.mend()
 
 
 @pytest.fixture
@@ -113,6 +121,7 @@ def test_p1_p3_p5_p10_a_master_freezes(relay_of, cluster, outbox, topics,
 
 
 @pytest.mark.parametrize("full_coverage", ["yes", "no"])
+@pytest.mark.sample(2)
 def test_p10_servers_of_a_slot_that_are_down_are_named(
         relay_of, cluster, outbox, database, topics, full_coverage):
     """Its master and the replica, while the others answer."""
@@ -141,6 +150,7 @@ def test_p10_servers_of_a_slot_that_are_down_are_named(
     judge_redis_once(outbox, cluster, relay, at_least=25)
 
 
+@pytest.mark.long
 def test_p10_a_master_that_refuses_the_user_is_named(
         relay_of, cluster, outbox, database, topics):
     """It came back without its users; the others know them."""
@@ -162,6 +172,7 @@ def test_p10_a_master_that_refuses_the_user_is_named(
     judge_redis_once(outbox, cluster, relay, at_least=25)
 
 
+@pytest.mark.long
 def test_p10_a_first_start_needs_only_servers_with_events(
         relay_of, cluster, outbox, database, topics):
     """The servers of the first hash slot are down."""
@@ -220,6 +231,7 @@ def test_p1_p3_a_slot_on_its_way_is_waited_for(relay_of, database, cluster,
     judge_redis_once(outbox, cluster, relay, at_least=2)
 
 
+@pytest.mark.long
 def test_streams_of_a_hash_tag_share_a_node(relay_of, cluster, outbox, topics):
     relay = relay_of(route={
         "topic": topics + "\\{shop\\}.{aggregate_type}"}).run()
@@ -282,6 +294,7 @@ def test_p11_the_verbs_follow_slots_that_move(relay_of, cluster, outbox,
     judge_redis_once(outbox, cluster, relay)
 
 
+@pytest.mark.long
 def test_p11_verify_waits_for_a_failover(relay_of, cluster, outbox, database,
                                          topics):
     relay = relay_of().run()
@@ -299,6 +312,7 @@ def test_p11_verify_waits_for_a_failover(relay_of, cluster, outbox, database,
     assert "redis-cli --cluster check" in said.stderr, said
 
 
+@pytest.mark.long
 def test_p9_a_stream_that_is_deleted_is_named_and_filled(
         relay_of, database, cluster, outbox, topics):
     relay = relay_of(checkpoint={"store": "postgres"}).run()
@@ -329,6 +343,7 @@ def test_check_looks_at_every_master(relay_of, cluster, outbox, topics):
     assert said.returncode != 0 and "appendfsync everysec" in said.stdout, said
 
 
+@pytest.mark.long
 def test_check_says_which_key_names_the_servers(walpost, database, cluster,
                                                 directory, topics, outbox):
     node = cluster.masters()[0]
@@ -376,6 +391,7 @@ def test_the_rights_of_the_page_are_enough(relay_of, database, cluster,
     ({"address": "127.0.0.1:1"}, "exclude each other"),
     ({"database": 1}, "only database 0"),
 ])
+@pytest.mark.long
 def test_refusals_name_the_key(relay_of, outbox, keys, named):
     said = relay_of(keys).verb("check", "--offline")
     assert said.returncode != 0 and named in said.stdout + said.stderr, said
