@@ -12,7 +12,7 @@ from harness.debezium_records import (NOT_FOLLOWED, SKIPPED_CLASSES,
                                       differences, wanted_of)
 from harness.debezium_runs import (BROKER, PARTITIONS, SERVER,
                                    GroupRuns, name_of)
-from harness.matrix import LONG
+from harness.matrix import LONG, each
 from harness.ports import free_port
 from harness.sections import laid_over
 from harness.walpost import Walpost
@@ -28,17 +28,18 @@ _LIVE = {"s8/H7", "number/119"}
 _COUNTS = {"cases": 0, "checks": 0}
 
 
-def _combinations(group):
-    """Setting and converters of each run."""
-    for number in range(len(group.settings)):
+def _combinations(group, place):
+    """Setting and converters of each run. In the usual run every third setting,
+    with one pair of converters after the other; `place` is that of the group."""
+    for number in range(0, len(group.settings), 1 if LONG else 3):
         if (group.name, number) in NOT_FOLLOWED:
             continue
         outcomes = [change.outcomes[number] for statement in group.statements
                     for change in statement.changes
                     if number in change.outcomes]
         several = list(_converters_of(outcomes))
-        if not LONG and number > 0:  # one after the other
-            several = [several[number % len(several)]]
+        if not LONG:
+            several = [several[(place + number // 3) % len(several)]]
         for converters in several:
             yield (group.name, number, *converters)
 
@@ -66,7 +67,8 @@ def _converters_of(outcomes):
         yield "bytes", "json"
 
 
-_CASES = [case for group in _GROUPS.values() for case in _combinations(group)]
+_CASES = [case for place, group in enumerate(_GROUPS.values())
+          for case in _combinations(group, place)]
 
 
 def _stopping():
@@ -82,7 +84,7 @@ def _stopping():
 
 # A few of them in the usual run.
 _STOPPING = [case for number, case in enumerate(_stopping())
-             if LONG or number % 4 == 0]
+             if LONG or number % 2 == 0]
 
 
 def _imported():
@@ -98,7 +100,16 @@ def _imported():
 
 
 _IMPORTED = [case for number, case in enumerate(_imported())
-             if LONG or number % 6 == 0]
+             if LONG or number % 4 == 0]
+
+
+def _by_recording(cases):
+    """The cases of each recording: one test judges all of them."""
+    found = {}
+    for case in cases:
+        found.setdefault(case[0].partition("/")[0], []).append(case)
+    return [pytest.param(those, id=recording)
+            for recording, those in found.items()]
 
 
 @pytest.fixture(scope="module")
@@ -174,59 +185,66 @@ def _name(case):
     return re.sub(r"\W", "-", "-".join(map(str, case)))
 
 
-@pytest.mark.parametrize("case", _CASES, ids=_name)
-def test_records_are_those_of_the_recording(case, runs_of):
-    name, number, key_converter, value_converter = case
-    group, runs = _GROUPS[name], runs_of(name)
-    run = runs.runs[name_of(*case[1:])]
-    if number in group.refused:
-        assert run.exit_code == _USAGE, run
+@pytest.mark.parametrize("cases", _by_recording(_CASES))
+def test_records_are_those_of_the_recording(cases, runs_of):
+    def judge(case):
+        name, number, key_converter, value_converter = case
+        group, runs = _GROUPS[name], runs_of(name)
+        run = runs.runs[name_of(*case[1:])]
+        if number in group.refused:
+            assert run.exit_code == _USAGE, run
+            _COUNTS["cases"] += 1
+            return
+        wanted, failing, unsettled = wanted_of(group, number, key_converter,
+                                               value_converter)
+        texts, checks = differences(run.records, wanted, unsettled, run.prefix,
+                                    PARTITIONS, runs.began_ms)
+        assert not texts, "\n".join(texts) + f"\n{run}"
+        if wanted:
+            assert run.state == "done", run
+            assert run.set_aside >= len(failing), run
+            assert run.set_aside <= len(failing) + len(unsettled), run
+        elif run.state == "done":
+            assert run.set_aside == len(failing), run
+        else:
+            assert run.exit_code or run.state == "stuck", run
+            assert run.confirmed <= runs.lsns[0], run
         _COUNTS["cases"] += 1
-        return
-    wanted, failing, unsettled = wanted_of(group, number, key_converter,
-                                           value_converter)
-    texts, checks = differences(run.records, wanted, unsettled, run.prefix,
-                                PARTITIONS, runs.began_ms)
-    assert not texts, "\n".join(texts) + f"\n{run}"
-    if wanted:
-        assert run.state == "done", run
-        assert run.set_aside >= len(failing), run
-        assert run.set_aside <= len(failing) + len(unsettled), run
-    elif run.state == "done":
-        assert run.set_aside == len(failing), run
-    else:
-        assert run.exit_code or run.state == "stuck", run
-        assert run.confirmed <= runs.lsns[0], run
-    _COUNTS["cases"] += 1
-    _COUNTS["checks"] += checks + len(failing)
+        _COUNTS["checks"] += checks + len(failing)
+
+    each(cases, judge, _name)
 
 
-@pytest.mark.parametrize("case", _STOPPING, ids=_name)
-def test_flow_stops_before_the_first_row_at_which_debezium_fails(case, runs_of):
-    group, runs = _GROUPS[case[0]], runs_of(case[0])
-    run = runs.runs[name_of(*case[1:], "stops")]
-    wanted, failing, _ = wanted_of(group, *case[1:])
-    before = [want for want in wanted if want.statement < failing[0]]
-    texts, checks = differences(run.records, before, set(), run.prefix,
-                                PARTITIONS, runs.began_ms)
-    assert not texts, "\n".join(texts) + f"\n{run}"
-    assert run.state == "stuck" and run.stopped in SKIPPED_CLASSES, run
-    assert run.confirmed < (runs.lsns + [runs.goal])[failing[0] + 1], run
-    _COUNTS["cases"] += 1
-    _COUNTS["checks"] += checks + 1
+def test_flow_stops_before_the_first_row_at_which_debezium_fails(runs_of):
+    def judge(case):
+        group, runs = _GROUPS[case[0]], runs_of(case[0])
+        run = runs.runs[name_of(*case[1:], "stops")]
+        wanted, failing, _ = wanted_of(group, *case[1:])
+        before = [want for want in wanted if want.statement < failing[0]]
+        texts, checks = differences(run.records, before, set(), run.prefix,
+                                    PARTITIONS, runs.began_ms)
+        assert not texts, "\n".join(texts) + f"\n{run}"
+        assert run.state == "stuck" and run.stopped in SKIPPED_CLASSES, run
+        assert run.confirmed < (runs.lsns + [runs.goal])[failing[0] + 1], run
+        _COUNTS["cases"] += 1
+        _COUNTS["checks"] += checks + 1
+
+    each(_STOPPING, judge, _name)
 
 
-@pytest.mark.parametrize("case", _IMPORTED, ids=_name)
-def test_an_imported_configuration_makes_the_same_records(case, runs_of):
-    runs = runs_of(case[0])
-    run = runs.runs[name_of(*case[1:], "imported")]
-    wanted, failing, unsettled = wanted_of(_GROUPS[case[0]], *case[1:])
-    texts, checks = differences(run.records, wanted, unsettled, run.prefix,
-                                PARTITIONS, runs.began_ms)
-    assert not texts, "\n".join(texts) + f"\n{run}"
-    assert run.state == "done" and run.set_aside >= len(failing), run
-    _COUNTS["cases"] += 1
-    _COUNTS["checks"] += checks
+def test_an_imported_configuration_makes_the_same_records(runs_of):
+    def judge(case):
+        runs = runs_of(case[0])
+        run = runs.runs[name_of(*case[1:], "imported")]
+        wanted, failing, unsettled = wanted_of(_GROUPS[case[0]], *case[1:])
+        texts, checks = differences(run.records, wanted, unsettled, run.prefix,
+                                    PARTITIONS, runs.began_ms)
+        assert not texts, "\n".join(texts) + f"\n{run}"
+        assert run.state == "done" and run.set_aside >= len(failing), run
+        _COUNTS["cases"] += 1
+        _COUNTS["checks"] += checks
+
+    each(_IMPORTED, judge, _name)
 
 
 def test_every_number_has_its_group():

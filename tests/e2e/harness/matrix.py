@@ -46,6 +46,18 @@ def covering(cases, parts_of):
     return list(cases) if LONG else _covering(list(cases), parts_of)
 
 
+def each(cases, judge, name=str):
+    """Calls judge(case) for each case, whatever becomes of the others; fails with
+    what it said of any. One test for cases that share all that is expensive."""
+    found = []
+    for case in cases:
+        try:
+            judge(case)
+        except AssertionError as failure:
+            found.append(f"{name(case)}: {failure}")
+    assert cases and not found, "\n\n".join(found)
+
+
 def _product(axes, unless):
     product = [Case(zip(axes, chosen))
                for chosen in itertools.product(*axes.values())]
