@@ -12,8 +12,21 @@ from harness.rabbitmq import Rabbitmq, declare_all, judge, sink_to
 
 
 @pytest.fixture(scope="module")
-def rabbitmq(module_directory):
-    node = Rabbitmq(module_directory / "rabbitmq").start()
+def authority(module_directory):
+    """Signs the certificate of the node."""
+    return Authority(module_directory / "authority")
+
+
+@pytest.fixture(scope="module")
+def rabbitmq(module_directory, authority):
+    certificate, key = authority.issue("rabbitmq", "127.0.0.1")
+    node = Rabbitmq(module_directory / "rabbitmq", settings=f"""\
+ssl_options.cacertfile = {authority.certificate}
+ssl_options.certfile = {certificate}
+ssl_options.keyfile = {key}
+ssl_options.verify = verify_peer
+ssl_options.fail_if_no_peer_cert = false
+""", with_tls=True).start()
     yield node
     node.close()
 
@@ -93,6 +106,7 @@ def test_default_exchange_and_queue_are_created(walpost, database, rabbitmq,
         "list_queues", "name", "type", "durable")
 
 
+@pytest.mark.long
 def test_exchange_queue_and_binding_are_created(relay_to, database, rabbitmq,
                                                 outbox, topics):
     relay = relay_to({"create": {
@@ -105,6 +119,7 @@ def test_exchange_queue_and_binding_are_created(relay_to, database, rabbitmq,
     relay.run()  # they are there already
 
 
+@pytest.mark.long
 def test_names_from_templates(relay_to, database, rabbitmq, outbox, topics):
     prefix = topics.rstrip(".")
     rabbitmq.declare_queue(topics + "eu")
@@ -187,6 +202,7 @@ def test_p3_p8_events_for_no_queue_are_parked_with_their_key(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_p8_what_amqp_cannot_take_is_told(relay_to, database, rabbitmq, outbox,
                                           queue):
     relay = relay_to({"max_message_bytes": 1000},
@@ -204,6 +220,7 @@ def test_p8_what_amqp_cannot_take_is_told(relay_to, database, rabbitmq, outbox,
             f'walpost_skipped_events_total{{class="{name}"}}') == 1
 
 
+@pytest.mark.long
 def test_p8_a_message_that_the_server_finds_too_large(
         relay_to, database, rabbitmq, outbox, queue):
     """Its own limit, which it does not tell, closes the channel."""
@@ -257,6 +274,7 @@ def test_check_finds_what_is_missing_and_its_remedies_work(
     assert outbox is not None
 
 
+@pytest.mark.long
 def test_check_knows_queues_without_a_quorum(walpost, database, rabbitmq,
                                              outbox, topics):
     def check(queue):
@@ -273,6 +291,7 @@ def test_check_knows_queues_without_a_quorum(walpost, database, rabbitmq,
     assert outbox is not None
 
 
+@pytest.mark.long
 def test_check_says_that_no_node_is_there(walpost, database, rabbitmq, outbox,
                                           topics):
     relay = walpost(database, rabbitmq, topics, **sink_to("127.0.0.1:1"))
@@ -281,6 +300,7 @@ def test_check_says_that_no_node_is_there(walpost, database, rabbitmq, outbox,
     assert outbox is not None
 
 
+@pytest.mark.long
 def test_verify_says_why_it_cannot(relay_to, outbox, queue):
     said = relay_to().verb("verify")
     assert said.returncode != 0
@@ -293,6 +313,7 @@ def test_verify_says_why_it_cannot(relay_to, outbox, queue):
     ({"checkpoint": {"store": "kafka"}}, "store: postgres"),
     ({"kafka": {"brokers": "127.0.0.1:9092"}}, "sink: kafka"),
 ])
+@pytest.mark.long
 def test_what_only_kafka_has_is_refused(relay_to, outbox, section, words):
     said = relay_to(**section).verb("check", "--offline")
     assert said.returncode != 0
@@ -343,42 +364,28 @@ def test_p1_p10_a_wrong_password_is_named_and_read_again(
     assert relay.stop() == 0
 
 
-def test_p1_tls_verifies_the_server(walpost, database, directory, outbox,
-                                    topics):
-    authority = Authority(directory / "authority")
-    certificate, key = authority.issue("rabbitmq", "127.0.0.1")
-    node = Rabbitmq(directory / "tls", settings=f"""\
-ssl_options.cacertfile = {authority.certificate}
-ssl_options.certfile = {certificate}
-ssl_options.keyfile = {key}
-ssl_options.verify = verify_peer
-ssl_options.fail_if_no_peer_cert = false
-""", with_tls=True)
-    try:
-        node.start()
-        queue = topics + "order"
-        node.declare_queue(queue)
-        address = f"127.0.0.1:{node.tls_port}"
+def test_p1_tls_verifies_the_server(walpost, database, rabbitmq, authority,
+                                    directory, outbox, topics):
+    queue = topics + "order"
+    rabbitmq.declare_queue(queue)
 
-        def relay(authority_file, host=address):
-            return walpost(database, node, topics, **sink_to(host, tls={
+    def relay(authority_file, host="127.0.0.1"):
+        return walpost(database, rabbitmq, topics, **sink_to(
+            f"{host}:{rabbitmq.tls_port}", tls={
                 "enabled": True, "ca_file": str(authority_file)}))
 
-        outbox.insert("order", "k1")
-        good = relay(authority.certificate).run()
-        outbox.insert("order", "k1")
-        database.wait_confirmed(database.name)
-        assert good.stop() == 0
-        assert len(node.read(queue)) >= 1
-        other = Authority(directory / "other")
-        bad = relay(other.certificate).start()
-        bad.wait_unready("rabbitmq.tls.ca_file", 60)
-        bad.close()
-        name = relay(authority.certificate,
-                     f"localhost:{node.tls_port}").start()
-        name.wait_unready("certificate is not accepted", 60)
-    finally:
-        node.close()
+    outbox.insert("order", "k1")
+    good = relay(authority.certificate).run()
+    outbox.insert("order", "k1")
+    database.wait_confirmed(database.name)
+    assert good.stop() == 0
+    assert len(rabbitmq.read(queue)) >= 1
+    other = Authority(directory / "other")
+    bad = relay(other.certificate).start()
+    bad.wait_unready("rabbitmq.tls.ca_file", 60)
+    bad.close()
+    relay(authority.certificate, "localhost").start().wait_unready(
+        "certificate is not accepted", 60)
 
 
 def test_p9_another_cluster_gets_nothing(relay_to, database, rabbitmq, outbox,

@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from harness import wait_until
+from harness.matrix import LONG
 
 
 @pytest.fixture
@@ -38,11 +39,12 @@ def _relays(walpost, database, kafka, topics, ours, theirs):
     return make(ours), make(theirs).run()
 
 
-def _shadow(ours, database, *arguments, seconds="4s"):
-    """The verb while rows are inserted, and its result."""
+def _shadow(ours, database, *arguments, grace="15s"):
+    """The verb while rows are inserted, and its result. What is missing costs the
+    whole of `grace`."""
     said = []
     thread = threading.Thread(target=lambda: said.append(ours.verb(
-        "shadow", "--for", seconds, "--grace", "15s", *arguments)))
+        "shadow", "--for", "4s", "--grace", grace, *arguments)))
     thread.start()
     wait_until(lambda: database.value(
         "select count(*) from pg_stat_replication where application_name ="
@@ -79,7 +81,7 @@ def test_rows_that_come_all_the_time(walpost, table, kafka, topics):
     thread = threading.Thread(target=insert)
     thread.start()
     try:
-        for _ in range(3):
+        for _ in range(3 if LONG else 1):
             said = ours.verb("shadow", "--for", "2s", "--json")
             assert said.returncode == 0, said.stdout + said.stderr
             assert json.loads(said.stdout)["compared"] > 20, said.stdout
@@ -96,6 +98,7 @@ _DIFFERENCES = {
 
 
 @pytest.mark.parametrize("kind", _DIFFERENCES)
+@pytest.mark.sample(3)
 def test_each_difference_has_its_kind(walpost, table, kafka, topics, kind):
     ours, theirs = _relays(walpost, table, kafka, topics, {}, _DIFFERENCES[kind])
     said = _shadow(ours, table, "--json")
@@ -119,11 +122,12 @@ def test_an_example_shows_both_sides(walpost, table, kafka, topics):
 def test_another_topic_is_missing_here(walpost, table, kafka, topics):
     ours, _ = _relays(walpost, table, kafka, topics, {}, {})
     said = _shadow(ours, table, "--set", f"route.topic={topics}x.{{aggregate_type}}",
-                   "--json")
+                   "--json", grace="5s")
     assert said.returncode == 1, said.stdout + said.stderr
     assert json.loads(said.stdout)["missing"] == 20, said.stdout
 
 
+@pytest.mark.long
 def test_nothing_to_compare_is_not_clean(walpost, table, kafka, topics):
     ours, _ = _relays(walpost, table, kafka, topics, {}, {})
     said = ours.verb("shadow", "--for", "1s", "--grace", "1s")
@@ -131,6 +135,7 @@ def test_nothing_to_compare_is_not_clean(walpost, table, kafka, topics):
     assert "nothing was compared" in said.stderr, said.stderr
 
 
+@pytest.mark.long
 def test_without_kafka(walpost, table, kafka, topics):
     ours, _ = _relays(walpost, table, kafka, topics, {}, {})
     said = ours.verb("shadow", "--set", "kafka.brokers=127.0.0.1:1", "--for", "1s")
