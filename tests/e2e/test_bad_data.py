@@ -17,7 +17,7 @@ def _wide(size):
 
 
 @pytest.mark.parametrize("own", ["checkpoint", "dead_letter"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p8_an_event_for_a_topic_of_ours(walpost, database, kafka, outbox,
                                          topics, own):
     """It could pass for a checkpoint, or for a letter."""
@@ -80,6 +80,7 @@ def test_p8_row_that_cannot_be_delivered(walpost, database, kafka, outbox,
     assert keys.count("before") == 1
 
 
+@pytest.mark.long
 def test_p8_topic_with_a_lower_limit_than_the_broker(
         walpost, database, kafka, outbox, reader, topics):
     kafka.create_topic(topics + "order", 1, max_message_bytes=5000)
@@ -126,6 +127,7 @@ def test_p8_a_batch_over_the_topics_limit_is_sent_one_by_one(
     assert relay.metric("walpost_rewinds_total") >= 1, "there was no batch"
 
 
+@pytest.mark.long
 def test_p8_of_a_batch_the_record_that_is_refused_is_named(
         walpost, database, kafka, outbox, reader, topics):
     kafka.create_topic(topics + "order", 1, max_message_bytes=5000)

@@ -19,6 +19,7 @@ def _refused(relay, code, *words):
     return relay.log()
 
 
+@pytest.mark.long
 def test_slot_that_does_not_exist(walpost, database, kafka, outbox, topics):
     database.execute("create publication walpost for table outbox "
                      "with (publish = 'insert')")
@@ -29,6 +30,7 @@ def test_slot_that_does_not_exist(walpost, database, kafka, outbox, topics):
     assert database.confirmed_lsn(database.name) is None, "it made the slot"
 
 
+@pytest.mark.long
 def test_publication_that_does_not_exist(walpost, database, kafka, outbox,
                                          topics):
     database.execute("select pg_create_logical_replication_slot(%s, "

@@ -80,7 +80,7 @@ def test_p9_p11_a_table_is_left_out_for_a_run(
 
 
 @pytest.mark.parametrize("left_out", [False, True])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p9_p11_a_role_that_may_not_correct_the_record(
         walpost, own_postgres, own_database, kafka, topics, left_out):
     """A record that an older release wrote is good enough; one that would vouch
@@ -111,6 +111,7 @@ def test_p9_p11_a_role_that_may_not_correct_the_record(
     assert "COMMENT ON PUBLICATION" in said.stderr
 
 
+@pytest.mark.long
 def test_p11_a_copy_of_the_database_in_the_same_cluster(
         walpost, own_database, kafka, topics):
     """Its catalog, the record of the birth among it, is the same to the letter;
@@ -169,6 +170,7 @@ def test_p9_p11_attached_to_another_root_for_a_moment(
     _check_prune(relay, database, kafka, topics, unsent, "outbox")
 
 
+@pytest.mark.long
 def test_p9_somebody_wipes_out_the_record_of_a_gap(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics).run()
@@ -262,6 +264,7 @@ def test_p11_what_recover_passes_over_is_not_on_record_as_sent(
     assert database.value("select count(*) from b") >= unsent, pruned
 
 
+@pytest.mark.long
 def test_p9_p11_another_publication_takes_its_place(
         walpost, database, kafka, topics):
     """No store; the record of the slot lies in the first one's comment."""

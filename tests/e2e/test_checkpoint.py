@@ -103,7 +103,7 @@ _FIRST_COLUMNS = ("slot", "system_identifier", "timeline", "birth", "confirmed",
 
 
 @pytest.mark.parametrize("lacking", ["the newest column", "all that were added"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p5_a_table_of_an_older_release(walpost, database, kafka, outbox, topics,
                                         lacking):
     relay = walpost(database, kafka, topics,
@@ -130,6 +130,7 @@ def test_p5_a_table_of_an_older_release(walpost, database, kafka, outbox, topics
 
 # ---- What does not belong (P9).
 
+@pytest.mark.long
 def test_p9_a_slot_that_was_dropped_is_not_made_again(
         walpost, database, kafka, outbox, topics):
     """Without any store: the birth record knows."""
@@ -145,7 +146,7 @@ def test_p9_a_slot_that_was_dropped_is_not_made_again(
     assert database.confirmed_lsn(database.name) is None
 
 
-@pytest.mark.sample(3)
+@pytest.mark.long
 def test_p9_a_slot_that_was_made_again(walpost, database, kafka, outbox,
                                        topics, store):
     relay = walpost(database, kafka, topics, checkpoint=store).run()
@@ -162,7 +163,7 @@ def test_p9_a_slot_that_was_made_again(walpost, database, kafka, outbox,
     assert database.confirmed_lsn(database.name) == made
 
 
-@pytest.mark.sample(3)
+@pytest.mark.long
 def test_p9_a_slot_that_somebody_advanced(walpost, database, kafka, outbox,
                                           topics, store):
     relay = walpost(database, kafka, topics, checkpoint=store).run()
@@ -274,7 +275,7 @@ def test_a_damaged_checkpoint_is_refused(walpost, database, kafka, outbox,
     assert database.confirmed_lsn(database.name) == confirmed
 
 
-@pytest.mark.sample(3)
+@pytest.mark.long
 def test_standby_goes_on_from_the_checkpoint_of_the_first(
         walpost, database, kafka, outbox, topics, store, capsys):
     if store["store"] == "file":

@@ -48,7 +48,7 @@ def _keys(kafka, topics):
 
 
 @pytest.mark.parametrize("store", ["file", "postgres"], indirect=True)
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p9_a_stale_checkpoint(relay, database, outbox, store):
     before = store.read()
     stale = store.raw()
@@ -95,7 +95,7 @@ def test_p9_a_late_record_is_covered_by_the_one_who_has_the_slot(
                "its record to be repeated", seconds=120)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.long
 def test_p9_a_checkpoint_of_another_cluster(relay, database, store):
     store.put(with_other_system(store))
     confirmed = database.confirmed_lsn(database.name)

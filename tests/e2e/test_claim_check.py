@@ -119,6 +119,7 @@ def test_rows_that_are_replayed(relay, database, kafka, topics):
         _check_redeemable(database, record)
 
 
+@pytest.mark.long
 def test_rows_of_a_snapshot(walpost, database, kafka, outbox, topics):
     outbox.insert("order", "k1", _large(), sequence=1)
     tables = {"tables": [{**_TABLES["outbox"]["tables"][0],
@@ -131,6 +132,7 @@ def test_rows_of_a_snapshot(walpost, database, kafka, outbox, topics):
     assert _verify(relay) == (0, {})
 
 
+@pytest.mark.long
 def test_polled_rows(walpost, database, kafka, topics):
     polled = PolledOutbox(database)
     database.execute("alter table outbox drop constraint outbox_payload_check")

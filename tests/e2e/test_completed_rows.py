@@ -45,7 +45,7 @@ _CASES = values(table=["plain", "partitions"],
 
 
 @pytest.mark.parametrize("case", _CASES, ids=str)
-@pytest.mark.sample(3)
+@pytest.mark.long
 def test_a_warning_names_table_and_number(walpost, database, kafka, topics,
                                           case):
     database.execute(_PARTITIONED if case["table"] == "partitions" else _TABLE)

@@ -80,11 +80,13 @@ def test_the_profile_of_a_sink_fits_its_server(sink, content):
     assert said.returncode == 0, said.stdout + said.stderr
 
 
+@pytest.mark.long
 def test_redis_of_the_compose_file_syncs_each_write(content):
     assert content["services"]["redis"]["command"][1:] == [
         "--appendonly", "yes", "--appendfsync", "always"]
 
 
+@pytest.mark.long
 def test_rabbitmq_of_the_compose_file_knows_the_user(content):
     config = yaml.safe_load((_DIRECTORY / "walpost-rabbitmq.yaml").read_text())
     login = content["services"]["rabbitmq"]["environment"]
@@ -139,7 +141,7 @@ _BROKEN = [
 
 @pytest.mark.parametrize("path, value, words", _BROKEN,
                          ids=lambda value: str(value)[:40])
-@pytest.mark.sample(4)
+@pytest.mark.sample(28)
 def test_a_fault_is_found(content, config, path, value, words):
     *parents, last = [int(word) if word.isdigit() else word
                       for word in path.split()]
@@ -163,7 +165,7 @@ def test_a_fault_is_found(content, config, path, value, words):
     ("postgres", "conninfo", "host=postgres dbname=shop user=walpost port=5433",
      "no port of postgres"),
 ])
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 def test_a_configuration_that_does_not_fit_is_found(content, config, section,
                                                     key, value, words):
     config[section][key] = value

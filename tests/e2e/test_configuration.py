@@ -48,6 +48,7 @@ def test_print_config_shows_everything_but_secrets(run, directory):
         assert secret not in ended.stdout + ended.stderr
 
 
+@pytest.mark.long
 def test_print_config_is_a_configuration(run):
     printed = run(_USABLE.replace(" password=s3cr3t", ""), "--print-config")
     again = run(printed.stdout, "--print-config")
@@ -55,6 +56,7 @@ def test_print_config_is_a_configuration(run):
     assert again.stdout == printed.stdout
 
 
+@pytest.mark.long
 def test_print_config_does_not_bless_what_run_refuses(run):
     printed = run("kafka: {brokers: '127.0.0.1:1'}\n", "--print-config")
     assert printed.returncode == 2
@@ -88,6 +90,7 @@ def test_check_offline_asks_no_server(check):
     ("route: {topic: 'a.{b'}\n", "route.topic", 2),
     ("retention: {batch_rows: 0}\n", "retention.batch_rows", 2),
 ])
+@pytest.mark.sample(6)
 def test_check_offline_refuses_what_run_refuses(
         check, run, wrong, thing, code):
     """`run` has a code of its own for properties of librdkafka."""
@@ -121,6 +124,7 @@ def test_check_prints_json(check):
         "configuration", "configuration_ok")
 
 
+@pytest.mark.long
 def test_check_prints_json_of_what_the_loader_refuses(check):
     """The line on stderr and the exit code are those of the text."""
     ended = check(_USABLE + "http: {lissten: ':1'}\n", "--json")

@@ -110,6 +110,7 @@ def _claimed(billing):
         "select event_id from processed_events")}
 
 
+@pytest.mark.long
 def test_a_claim_is_rolled_back_with_its_effect(billing):
     claim = "select claim_event('c', 'e')"
     with pytest.raises(ZeroDivisionError):
@@ -123,7 +124,7 @@ def test_a_claim_is_rolled_back_with_its_effect(billing):
 
 
 @pytest.mark.parametrize("commits", [True, False])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_of_two_that_claim_at_once_the_second_waits(billing, commits):
     answers = []
 

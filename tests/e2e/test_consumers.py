@@ -231,6 +231,7 @@ def test_spring_tries_a_record_again_and_skips_none(
     assert totals(billing) == {"customer-1": (1, 1)}
 
 
+@pytest.mark.long
 def test_fetch_clients_refuses_an_unknown_group():
     ran = subprocess.run([REPOSITORY / "scripts" / "fetch-clients", "cobol"],
                          capture_output=True, text=True, check=False)
@@ -238,6 +239,7 @@ def test_fetch_clients_refuses_an_unknown_group():
     assert "usage: scripts/fetch-clients" in ran.stderr
 
 
+@pytest.mark.long
 def test_a_position_is_taken_once_and_in_order(billing):
     def advance(position, partition=0, cursor=None):
         call = "select advance_position('c', 't', %s, %s)"

@@ -49,6 +49,7 @@ def test_a_missing_topic_is_made_as_configured(walpost, database, strict, outbox
     assert "walpost creates others" in said.stdout
 
 
+@pytest.mark.long
 def test_an_existing_topic_is_left_alone_and_compared(walpost, database, strict,
                                                       outbox, topics):
     strict.create_topic(topics + "order", 2, retention_ms=1000000)
@@ -89,7 +90,7 @@ def test_a_topic_that_cannot_be_made_holds_the_flow_and_says_why(
 @pytest.mark.parametrize("created, words", [
     ({"replication_factor": 3}, "replicate"),
     ({"config": {"retention.mss": 1}}, "retention.mss")])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_check_says_what_the_brokers_would_not_make(
         walpost, database, strict, outbox, topics, created, words):
     relay = walpost(database, strict, topics, route={
@@ -150,7 +151,6 @@ _STORED = {
 
 @pytest.mark.parametrize("case", values(
     verb=list(_STORED), guarantee=["at_least_once", "exactly_once"]), ids=str)
-@pytest.mark.sample(2)
 @pytest.mark.long
 def test_stored_events_have_their_topic_made(
         walpost, database, strict, outbox, topics, case):
@@ -198,6 +198,7 @@ def test_stored_events_have_their_topic_made(
 
 @pytest.mark.parametrize("guarantee", ["exactly_once", *long_only(
     "at_least_once")])
+@pytest.mark.long
 def test_an_isolated_topic_is_made(walpost, database, strict, outbox, topics,
                                    guarantee):
     sections = {

@@ -316,6 +316,7 @@ def test_p1_brokers_that_freeze_end_the_command(walpost, database, own_kafka,
     wait_until(lambda: _letters(relay) == [], "the decisions")
 
 
+@pytest.mark.long
 def test_p3_a_retry_that_is_killed_leaves_nothing_half_done(
         relay, database, kafka, outbox, topics):
     count = 5000

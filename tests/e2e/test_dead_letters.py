@@ -143,6 +143,7 @@ def test_p8_each_class_may_be_skipped(relay_of, database, kafka, outbox, topics,
     assert said.returncode == 1 and "missing" in said.stdout, said.stdout
 
 
+@pytest.mark.long
 def test_p8_a_class_that_nobody_chose_stops(relay_of, database, kafka, outbox,
                                             topics, poisoned):
     relay = relay_of({**_all("dead_letter"), "topic_illegal": "stop"}).run()
@@ -260,6 +261,7 @@ def test_p1_killed_again_and_again_among_poison(relay_of, database, kafka,
          f"{sum(map(len, letters.values())) - len(dead)} of them repeated")
 
 
+@pytest.mark.long
 def test_the_snapshot_and_the_verbs_obey_it(relay_of, database, kafka, outbox,
                                             topics, poisoned):
     """Rows that were there before, sent again, and recovered."""

@@ -317,6 +317,7 @@ def test_p3_two_retries_at_once_send_nothing_twice(
     assert all(values == sorted(values) for values in numbers.values())
 
 
+@pytest.mark.long
 def test_p1_walpost_is_killed_while_it_retries(relay_of, database, kafka,
                                                topics):
     """What was sent and is not marked is sent again; nothing is lost."""
@@ -345,7 +346,7 @@ def test_p1_walpost_is_killed_while_it_retries(relay_of, database, kafka,
 
 
 @pytest.mark.parametrize("store", ["postgres", "kafka"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p2_a_letter_that_is_stored_stays_one(
         walpost, database, strict_kafka, outbox, topics, store):
     """kill -9 between the row and its LSN; then the event could be delivered,
@@ -488,6 +489,7 @@ def test_a_table_of_an_earlier_release_gets_its_columns(
     assert "1 parked events" in relay.verb("parked", "list").stdout
 
 
+@pytest.mark.long
 def test_a_role_without_rights_is_told_what_to_run(
         relay_of, database, outbox, poisoned):
     """Not the owner of a table that an earlier release has made."""
@@ -596,7 +598,7 @@ def test_letters_stay_letters_when_they_are_for_kafka_again(
     ({"retention": {"keep": "1d"}, "on_error": {
         "column_unreadable": "dead_letter"}}, "the row would be deleted"),
 ])
-@pytest.mark.sample(3)
+@pytest.mark.long
 def test_configurations_that_promise_more_are_refused(
         walpost, database, kafka, topics, sections, remedy):
     relay = walpost(database, kafka, topics, **{

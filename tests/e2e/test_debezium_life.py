@@ -92,6 +92,7 @@ def _failing():
 
 
 @pytest.mark.parametrize("case", _failing())
+@pytest.mark.sample(4)
 def test_flow_stops_before_a_row_at_which_debezium_fails(
         case, relay, table, kafka, topics):
     columns, records = _failing()[case]
@@ -130,6 +131,7 @@ def test_flow_stops_before_a_row_at_which_debezium_fails(
         'walpost_skipped_events_total{class="conversion_failed"}') == 1
 
 
+@pytest.mark.long
 def test_an_update_stops_the_flow_if_that_is_an_error(relay, table):
     made = relay(on_update="stop", **_JSON).run()
     _insert(table, 1)
@@ -140,6 +142,7 @@ def test_an_update_stops_the_flow_if_that_is_an_error(relay, table):
 
 
 @pytest.mark.parametrize("identity", ["default", "full"])
+@pytest.mark.sample(2)
 def test_a_changed_primary_key_is_a_new_event_with_its_old_key(
         identity, relay, table, reader, topics):
     table.execute(
@@ -177,6 +180,7 @@ def test_rows_of_a_snapshot_have_no_context(relay, table, reader, topics):
 
 
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+@pytest.mark.sample(2)
 def test_kill_changes_no_byte(guarantee, relay, table, reader, topics):
     rows, kills = 3000, 3
     sections = once(topics) if guarantee == "exactly_once" else {}
@@ -233,6 +237,7 @@ def _made_by_hand(number):
     return key, value
 
 
+@pytest.mark.long
 def test_types_are_those_behind_domains_and_arrays(relay, table, reader, topics):
     """What the catalog says of elements, and of domains over domains."""
     table.execute(
@@ -263,6 +268,7 @@ def test_types_are_those_behind_domains_and_arrays(relay, table, reader, topics)
         name: header for name, (_, _, header) in columns.items()}
 
 
+@pytest.mark.long
 def test_a_type_that_is_not_made_is_refused_by_check_and_run(relay, table):
     table.execute("alter table outbox add column shapes box[]")
     walpost = relay(placements=["shapes:header"], unknown_types=True,
@@ -306,6 +312,7 @@ def test_schemas_follow_the_columns(relay, table, reader, topics):
         b'"payload":"a"}')
 
 
+@pytest.mark.long
 def test_schemas_have_not_null_and_default_from_the_next_connection(
         relay, table, reader, topics):
     """Of a column that the table has had before: the stream does not tell."""
@@ -327,6 +334,7 @@ def test_schemas_have_not_null_and_default_from_the_next_connection(
         "payload": "new"}
 
 
+@pytest.mark.long
 def test_an_enum_has_its_labels_in_the_schema(relay, table, reader, topics):
     table.execute("create type color as enum ('red', 'dark blue'); create "
                   "domain short as varchar(5); alter table outbox add column e "
@@ -347,6 +355,7 @@ def test_an_enum_has_its_labels_in_the_schema(relay, table, reader, topics):
     assert first.key == second.key
 
 
+@pytest.mark.long
 def test_a_column_headers_makes_no_headers(relay, table, reader, topics):
     table.execute("alter table outbox add column headers jsonb")
     relay(**_JSON).run()
@@ -360,6 +369,7 @@ def test_a_column_headers_makes_no_headers(relay, table, reader, topics):
     ("simple", b"%s"), ("string", b"%s"), ("json", b'"%s"'),
     ("json_schemas", b'{"schema":{"type":"string","optional":false},'
                      b'"payload":"%s"}')])
+@pytest.mark.sample(4)
 def test_headers_of_each_converter(converter, text, relay, table, reader,
                                    topics):
     relay(header_converter=converter, context_headers="3.2", **_JSON).run()
@@ -375,6 +385,7 @@ def test_headers_of_each_converter(converter, text, relay, table, reader,
     assert len(record.headers) == 4
 
 
+@pytest.mark.long
 def test_debezium_server_takes_no_partition_time_or_null_header(
         relay, table, reader, topics):
     relay({"outbox": {"tables": [{"name": "public.outbox", "columns": {
@@ -389,6 +400,7 @@ def test_debezium_server_takes_no_partition_time_or_null_header(
 
 
 @pytest.mark.parametrize("action", ["dead_letter", "park"])
+@pytest.mark.sample(2)
 def test_what_was_set_aside_has_the_same_bytes_later(
         action, relay, table, kafka, reader, topics):
     """A row whose topic is illegal is sent when the template is corrected."""
@@ -433,6 +445,7 @@ _IDENTITIES = {
 
 
 @pytest.mark.parametrize("identity", _IDENTITIES)
+@pytest.mark.sample(7)
 def test_an_update_is_an_event_if_the_key_changes(identity, relay, table, reader,
                                                   topics):
     constraints, replica, changed, is_event = _IDENTITIES[identity]
@@ -489,6 +502,7 @@ def test_what_the_catalog_says_of_a_column_is_read_again(relay, table, reader,
     assert made.log().count("were altered: reading them again; trying again") == 1
 
 
+@pytest.mark.long
 def test_verify_is_clean(relay, table):
     made = relay(expand_json=True, placements=["type:envelope"],
                  tombstone_on_empty=True).run()
@@ -501,6 +515,7 @@ def test_verify_is_clean(relay, table):
 
 @pytest.mark.parametrize("converter", ["json", "json_schemas", "string"])
 @pytest.mark.parametrize("kind", ["text", "jsonb", "int"])
+@pytest.mark.sample(5)
 def test_verify_compares_as_json(relay, table, converter, kind):
     """Each row with its record; a row that was changed is altered."""
     payloads = {

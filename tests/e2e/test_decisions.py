@@ -69,6 +69,7 @@ def test_p8_the_stopped_event_gets_a_dead_letter(stopped, database, kafka,
     assert _values(kafka, topics, "order") == [b"1", b"3"]
 
 
+@pytest.mark.long
 def test_another_event_is_not_decided_about(stopped, database, kafka, topics):
     relay, _ = stopped
     lsn, _, ordinal = _position(relay).rpartition("/")
@@ -100,6 +101,7 @@ def test_a_flow_that_is_not_stopped_has_nothing_to_decide(
     assert said.returncode == 3 and "dealt with" in said.stderr
 
 
+@pytest.mark.long
 def test_a_decision_is_obeyed_at_the_next_start(stopped, database, kafka,
                                                 topics):
     relay, _ = stopped

@@ -171,7 +171,7 @@ _SAMPLE = [{"state": state, "path": path, "cause": cause}
 @pytest.mark.parametrize("case", pairs(
     _SAMPLE, state=list(_STATES), path=_PATHS, cause=("mended", "there"),
     unless=_cannot_be_sent_again), ids=str)
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 def test_p8_a_decision_outlasts_what_reads_again(story, case):
     state, path = case["state"], case["path"]
     told = story(state)
@@ -242,6 +242,7 @@ def test_p11_a_dry_run_lists_ids(story):
     assert told.letters()[0] == 2
 
 
+@pytest.mark.long
 def test_p8_ids_that_are_named_are_sent(story, directory):
     told = story("letter_kafka")
     event = told.outbox.insert("order", "k", "2", headers="[1]")
@@ -258,7 +259,7 @@ def test_p8_ids_that_are_named_are_sent(story, directory):
 @pytest.mark.parametrize("later", [
     {"topic": "other.dead"}, {"topic": "other.{class}.dead"},
     {"store": "postgres", "topic": None}], ids=str)
-@pytest.mark.sample(3)
+@pytest.mark.long
 def test_p3_dead_letters_of_an_earlier_topic(story, topics, later):
     told = story("letter_kafka")
     event = told.outbox.insert("order", "k", "2", headers="[1]")
@@ -304,7 +305,7 @@ def test_p1_another_service_with_the_same_ids(story):
 
 
 @pytest.mark.parametrize("decided", [False, True], ids=["open", "discarded"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p8_a_snapshot_that_is_begun_again(
         walpost, database, kafka, outbox, topics, decided):
     dead = [outbox.insert("order", "k", "1", headers="[1]") for _ in range(3)]

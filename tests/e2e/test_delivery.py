@@ -3,6 +3,8 @@
 import io
 import time
 
+import pytest
+
 from harness import Checker, KafkaReader, Load
 
 _MIB = 1024 * 1024
@@ -34,6 +36,7 @@ def test_p1_p3_p4_concurrent_writers(walpost, database, kafka, outbox, reader,
     assert len({record.topic for record in records}) == 3
 
 
+@pytest.mark.long
 def test_copy_and_multi_row_inserts_count_their_rows(
         walpost, database, kafka, outbox, reader, topics):
     walpost(database, kafka, topics).run()
@@ -65,6 +68,7 @@ def test_p3_order_is_that_of_commits_not_of_inserts(
         b'"committed first"', b'"inserted first"', b'"committed last"']
 
 
+@pytest.mark.long
 def test_p4_savepoints(walpost, database, kafka, outbox, reader, topics):
     walpost(database, kafka, topics).run()
     with database.transaction() as cursor:
@@ -83,6 +87,7 @@ def test_p4_savepoints(walpost, database, kafka, outbox, reader, topics):
     assert [record.key for record in _in_order(records)] == [b"a", b"b", b"c"]
 
 
+@pytest.mark.long
 def test_row_deleted_by_its_own_transaction_is_published(
         walpost, database, kafka, outbox, reader, topics):
     walpost(database, kafka, topics).run()

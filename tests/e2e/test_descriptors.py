@@ -99,7 +99,7 @@ def test_what_is_lost_at_the_limit_comes_back(
 
 
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_a_start_at_the_limit_goes_on_or_says_so(
         walpost, database, kafka, topics, directory, guarantee):
     Outbox(database, topics)

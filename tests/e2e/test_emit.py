@@ -32,7 +32,7 @@ def test_an_event_is_published_with_every_field(emitting, reader, topics):
 
 @pytest.mark.parametrize("payload", [
     "'{\"a\":  1}'", "'{\"a\":  1}'::text", "'{\"a\":  1}'::json"])
-@pytest.mark.sample(3)
+@pytest.mark.long
 def test_json_and_text_keep_their_bytes(emitting, reader, topics, payload):
     emitting.execute(
         f"select public.outbox_emit('order', 'k', 'T', {payload})")
@@ -70,7 +70,7 @@ def test_in_returning_each_row_is_an_event_of_its_transaction(
     ("'order', '1', 'T', '{}', headers => '[1]'", "headers"),
     ("'order', '1', 'T', '{}', id => null", "id"),
 ])
-@pytest.mark.sample(4)
+@pytest.mark.sample(24)
 def test_what_could_not_be_delivered_is_refused_in_the_transaction(
         database, arguments, named):
     run_sql_file(database, "outbox_emit.sql")
@@ -79,6 +79,7 @@ def test_what_could_not_be_delivered_is_refused_in_the_transaction(
     assert f"DETAIL:  {named}:" in str(refused.value)
 
 
+@pytest.mark.long
 def test_what_is_not_json_is_refused_in_the_transaction(database):
     run_sql_file(database, "outbox_emit.sql")
     with pytest.raises(psycopg2.errors.InvalidTextRepresentation):
@@ -92,7 +93,7 @@ _HALVES = [r'{"text": "cut \ud83d"}', r'{"text": "\ude00 end"}',
 
 @pytest.mark.parametrize("as_type", ["text", "json"])
 @pytest.mark.parametrize("half", _HALVES)
-@pytest.mark.sample(12)
+@pytest.mark.long
 def test_half_an_emoji_is_refused_in_the_transaction(emitting, reader, topics,
                                                      half, as_type):
     """No parser of a consumer reads it, nor does walpost's."""
@@ -121,7 +122,7 @@ def foreign(walpost, walposts, postgres, kafka, topics, request):
     database.drop()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_events_of_a_database_with_another_encoding(foreign, reader, topics):
     emit = ("select public.outbox_emit('order', %s, 'T', "
             "convert_from(%s, 'UTF8'))")
@@ -152,7 +153,7 @@ def test_events_of_a_database_with_another_encoding(foreign, reader, topics):
     '{"n": ' + "9" * 400 + "}", '{"n": 1e' + "9" * 20 + "}",
     "[" * 2000 + "]" * 2000, '{"a":' * 2000 + "1" + "}" * 2000, "null", '""'],
     ids=lambda payload: payload[:20])
-@pytest.mark.sample(12)
+@pytest.mark.long
 def test_what_json_takes_goes_out_byte_for_byte(emitting, reader, topics,
                                                 payload):
     emitting.execute("select public.outbox_emit('order', 'k', 'T', %s::text)",
@@ -166,7 +167,7 @@ def test_what_json_takes_goes_out_byte_for_byte(emitting, reader, topics,
 @pytest.mark.parametrize("payload", ["[" * 100_000 + "]" * 100_000,
                                      '{"a":' * 10_000 + "1" + "}" * 10_000],
                          ids=["arrays", "objects"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_deep_nesting_goes_out_or_is_refused(emitting, reader, topics, payload):
     """How deep is too deep is max_stack_depth of the server."""
     try:

@@ -23,6 +23,7 @@ def _walsender(database):
 
 
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
+@pytest.mark.sample(2)
 def test_p1_p2_p3_p10_postgres_restarts_under_load(
         walpost, own_postgres, own_database, kafka, topics, mode):
     outbox = Outbox(own_database, topics)

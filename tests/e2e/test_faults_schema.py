@@ -125,6 +125,7 @@ _UNSENT = {
     _UNSENT["row filter"], *long_only(_UNSENT["table taken out"],
                                       _UNSENT["inserts turned off"])],
     ids=lambda change: change.do)
+@pytest.mark.long
 def test_p9_p10_rows_are_not_published_for_a_while(
         walpost, database, kafka, outbox, topics, change):
     if database.major() < change.oldest:
@@ -352,6 +353,7 @@ def test_p3_p8_a_column_is_renamed_and_the_connection_lost(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_p9_the_publication_was_missing_while_walpost_was_down(
         walpost, database, kafka, outbox, topics):
     """Before 18 the server refuses to go on; from then on it only warns."""

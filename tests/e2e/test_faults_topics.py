@@ -67,6 +67,7 @@ def _recover(outbox, broker, relay):
     assert rows and not rows - there, f"{len(rows - there)} rows are missing"
 
 
+@pytest.mark.long
 def test_p1_p2_a_topic_is_deleted_and_made_again_by_the_broker(
         walpost, database, kafka, outbox, topics):
     topic = topics + "order"

@@ -40,6 +40,7 @@ def test_p1_old_rows_are_counted_and_can_be_sent(install):
     day.assert_whole(late=old)
 
 
+@pytest.mark.long
 def test_p1_old_rows_come_first_with_a_snapshot(install):
     day = install(snapshot="initial", delivery={"max_in_flight_records": 20},
                   kafka={"properties": {"linger.ms": "100"}})
@@ -86,7 +87,7 @@ _LETTERS = {
 
 
 @pytest.mark.parametrize("store", _LETTERS)
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p8_dead_letters_are_retried_after_the_mend(install, topics, store):
     day = install(dead_letter=_LETTERS[store](topics), on_error={
         "headers_unreadable": "dead_letter"}).start()
@@ -162,6 +163,7 @@ def _shows(day, word):
                lambda: f"{word} in {day.verb('status')}")
 
 
+@pytest.mark.long
 def test_p5_to_exactly_once_and_back(install, topics, dice):
     sections = once(topics, transaction_timeout="30s")
     day = install().start()
@@ -328,6 +330,7 @@ def test_p1_a_table_is_added_while_walpost_is_stopped(second):
 
 # ---- Retention.
 
+@pytest.mark.long
 def test_p11_prune_deletes_what_is_confirmed(install, database, topics):
     day = install(dead_letter={"topic": f"letters-{topics}"})
     day.add_age()

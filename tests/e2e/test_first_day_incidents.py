@@ -26,6 +26,7 @@ def kafka(strict_kafka, topics):
 
 # ---- walpost is killed.
 
+@pytest.mark.long
 def test_p1_p3_killed_under_load(install, dice):
     day = install().start()
     with Load(day.outbox, dice.seed_text, pause=0.005) as load:
@@ -48,7 +49,6 @@ _OUTAGES = {
 
 
 @pytest.mark.parametrize("outage", _OUTAGES)
-@pytest.mark.sample(2)
 @pytest.mark.long
 def test_p1_p10_kafka_is_away(install, kafka, dice, outage):
     harm, words = _OUTAGES[outage]

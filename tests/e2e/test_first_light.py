@@ -3,6 +3,8 @@
 import re
 import time
 
+import pytest
+
 from harness import Checker, KafkaReader, Outbox
 
 
@@ -61,6 +63,7 @@ def test_p2_lsn_is_confirmed_only_after_the_acknowledgement(
     assert seen == sorted(seen), "the confirmed LSN went back"
 
 
+@pytest.mark.long
 def test_p4_rolled_back_rows_never_appear(walpost, database, kafka, outbox,
                                           reader, topics):
     walpost(database, kafka, topics).run()
@@ -83,6 +86,7 @@ def test_p4_rolled_back_rows_never_appear(walpost, database, kafka, outbox,
     Checker(outbox.expected(), records).assert_clean()
 
 
+@pytest.mark.long
 def test_clean_restart_publishes_nothing_twice(walpost, database, kafka,
                                                outbox, reader, topics):
     relay = walpost(database, kafka, topics).run()

@@ -57,7 +57,7 @@ _OTHERS = [(table, way, store) for table in ("empty", "backlog")
 
 @pytest.mark.parametrize("table, way, store",
                          _FIRST_STARTS + long_only(*_OTHERS))
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 def test_p1_first_start(walpost, database, kafka, outbox, topics, directory,
                         table, way, store):
     backlog = _BACKLOG if table == "backlog" else 0
@@ -113,6 +113,7 @@ def test_p1_first_start(walpost, database, kafka, outbox, topics, directory,
         assert "will not be published" not in relay.log()
 
 
+@pytest.mark.long
 def test_check_limits_the_count(walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics, postgres={"create": False})
     _fill(outbox, 100_001)
@@ -145,6 +146,7 @@ def test_a_role_that_may_not_read_is_told_how(walpost, database, kafka, outbox,
         database.execute(f"drop role {role}")
 
 
+@pytest.mark.long
 def test_init_on_a_slot_of_somebody_else(walpost, database, kafka, outbox,
                                          topics):
     """`snapshot: initial` refuses it until `init` has put it on record."""

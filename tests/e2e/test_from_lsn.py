@@ -72,6 +72,7 @@ def test_only_what_committed_there_or_later(backlog, database, kafka, outbox,
     assert _values(kafka, topics) == list(range(5, 14))
 
 
+@pytest.mark.long
 def test_p1_a_crash_of_both_before_anything_is_published_keeps_it(
         walpost, own_postgres, own_database, kafka, topics):
     outbox = Outbox(own_database, topics)
@@ -108,6 +109,7 @@ def test_with_a_checkpoint_store(walpost, backlog, database, kafka, topics):
     assert lsn(checkpoint) == middle
 
 
+@pytest.mark.long
 def test_what_makes_no_sense_is_refused(walpost, backlog, database, kafka,
                                         topics):
     relay, stands, _ = backlog

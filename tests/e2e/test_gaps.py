@@ -129,6 +129,7 @@ def test_p5_a_crash_of_postgres_is_no_gap(walpost, own_postgres, own_database,
 
 # ---- A gap that was named stays named.
 
+@pytest.mark.long
 def test_p9_a_slot_that_is_made_again_does_not_end_the_gap(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics).run()
@@ -298,7 +299,7 @@ _OWNERS = {
 @pytest.mark.parametrize("case", values(
     change=list(_OWNERS), state=("running", "stopped", "made"),
     store=("none", "file", "postgres", "kafka")), ids=str)
-@pytest.mark.sample(5)
+@pytest.mark.long
 def test_p9_another_owner_is_no_gap(walpost, database, kafka, outbox, topics,
                                     directory, case):
     changes, is_gap = _OWNERS[case["change"]]

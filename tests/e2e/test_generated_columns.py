@@ -74,6 +74,7 @@ def test_a_stored_column_that_is_published_is_one_as_all_others(
     assert relay.verb("verify").returncode == 0
 
 
+@pytest.mark.long
 def test_init_publishes_stored_columns(walpost, database_18, kafka, topics):
     database_18.execute(_TABLE.format(kind="stored"))
     relay = walpost(database_18, kafka, topics)
@@ -87,7 +88,7 @@ def test_init_publishes_stored_columns(walpost, database_18, kafka, topics):
     ("stored", "with (publish = 'insert')"),
     ("virtual", "with (publish = 'insert', publish_generated_columns = "
      "stored)")])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_an_unpublished_column_is_refused_and_the_remedy_helps(
         walpost, database_18, kafka, topics, kind, published):
     database_18.execute(_TABLE.format(kind=kind))
@@ -163,6 +164,7 @@ def test_replay_reads_generated_columns(walpost, database, kafka, topics):
     assert _keys(kafka, topics) == [b"42"]
 
 
+@pytest.mark.long
 def test_replay_refuses_a_virtual_column(walpost, database_18, kafka, topics):
     database_18.execute(_TABLE.format(kind="virtual"))
     database_18.execute(_ROW)

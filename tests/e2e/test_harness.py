@@ -58,7 +58,7 @@ def test_judge_accepts_a_contiguous_resend_and_counts_it():
     ("altered", [*_EVENTS[:3], dataclasses.replace(_EVENTS[3], value=None)],
      _log(1, 2, 3, 4)),
 ])
-@pytest.mark.sample(3)
+@pytest.mark.sample(9)
 def test_judge_finds(kind, events, records):
     checker = Checker(events, records)
     assert getattr(checker, kind)
@@ -72,6 +72,7 @@ def _replayed(number, offset):
         record, headers=(*record.headers, ("walpost-replay", b"again")))
 
 
+@pytest.mark.long
 def test_judge_waits_until_every_event_is_visible():
     reads = iter([_log(1, 2, 3) + [_replayed(4, 3)], _log(1, 2, 3, 4)])
     reader = types.SimpleNamespace(read_all=lambda prefix: next(reads))
@@ -110,6 +111,7 @@ def test_reader_returns_the_exact_bytes(kafka, reader, topics):
     assert reader.topics(topics) == [topic]
 
 
+@pytest.mark.long
 def test_broker_keeps_its_records_over_a_kill(own_kafka, reader, topics):
     # Only `own_kafka` is read here; `reader` shows that the two are apart.
     reader_of_own = type(reader)(own_kafka.bootstrap)
@@ -126,6 +128,7 @@ def test_broker_keeps_its_records_over_a_kill(own_kafka, reader, topics):
     own_kafka.stop()
 
 
+@pytest.mark.long
 def test_postgres_is_logical_and_survives_a_crash(own_postgres):
     database = own_postgres.create_database()
     assert database.value("show wal_level") == "logical"

@@ -83,7 +83,7 @@ def relay(walpost, database, kafka, outbox, topics):
     (_REQUEST * 200, _REQUEST * 200)],
     ids=["silent", "a byte a second", "a huge header", "keep-alive",
          "pipelined, unread"])
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 def test_p10_slow_clients_do_not_keep_probes_out(
         relay, first, rest):
     longest = 0

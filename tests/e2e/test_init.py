@@ -191,6 +191,7 @@ def test_the_role_of_run_has_what_it_needs(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_a_role_that_does_not_exist(walpost, debian, shop, kafka, topics,
                                     directory):
     """Nothing is made for it."""
@@ -279,7 +280,7 @@ def test_print_has_the_rights(walpost, debian, shop, kafka, topics, directory):
 
 @pytest.mark.parametrize("verb", ["run", "check", "init", "tail --count 1",
                                   *long_only("replay --since 1h")])
-@pytest.mark.sample(4)
+@pytest.mark.long
 def test_replication_is_a_role_at_rds(walpost, postgres, database, kafka, topics,
                                       verb):
     """There it is no attribute; here it is the role alone that is like it."""

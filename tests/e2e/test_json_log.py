@@ -26,6 +26,7 @@ def relay_of(walpost, database, kafka, topics):
 
 
 @pytest.mark.parametrize("keys", [False, True])
+@pytest.mark.sample(2)
 def test_an_event_that_stops_the_flow(relay_of, outbox, keys):
     """Named by its fields; its key, which may be a person's, if configured."""
     relay = relay_of({"keys": keys})
@@ -41,6 +42,7 @@ def test_an_event_that_stops_the_flow(relay_of, outbox, keys):
     assert line.get("key") == ("anna@example.org" if keys else None)
 
 
+@pytest.mark.long
 def test_events_that_are_left_out(relay_of, outbox):
     """One template for all of them, to count by."""
     relay = relay_of({}, on_error={"topic_illegal": "skip"})
@@ -55,6 +57,7 @@ def test_events_that_are_left_out(relay_of, outbox):
     assert len({line["position"] for line in lines}) == 3
 
 
+@pytest.mark.long
 def test_a_missing_topic(walpost, database, outbox, topics, strict_kafka):
     strict_kafka.create_topic(topics + "order", 1)
     relay = walpost(database, strict_kafka, topics,
@@ -81,6 +84,7 @@ def test_a_missing_topic_is_named_all_the_time(walpost, database, outbox, topics
     relay.wait_ready(60)
 
 
+@pytest.mark.long
 def test_a_row_that_cannot_be_polled(walpost, database, kafka, topics):
     outbox = PolledOutbox(database)
     relay = walpost(database, kafka, topics, log={"format": "json"},

@@ -206,7 +206,7 @@ def _parts(case):
 
 
 @pytest.mark.parametrize("case", covering(_cases(), _parts), ids=_name)
-@pytest.mark.sample(6)
+@pytest.mark.sample(18)
 def test_a_verb_has_the_operations_that_it_needs_and_no_more(
         walpost, database, outbox, topics, guarded, names, case):
     verb, store, left_out = case
@@ -331,6 +331,7 @@ def test_recover_does_not_take_hidden_topics_for_empty_ones(
     assert said.returncode == 1 and "hidden" in said.stdout, said.stdout
 
 
+@pytest.mark.long
 def test_verbs_that_look_do_not_make_the_topic_of_the_checkpoint(
         walpost, database, outbox, topics, guarded):
     point = f"point-{topics}"

@@ -317,7 +317,7 @@ def _mapped(shop):
 
 
 @pytest.mark.parametrize("verb", ["check", "snapshot", "recover", "replay"])
-@pytest.mark.sample(4)
+@pytest.mark.long
 def test_what_kafka_would_delete_at_once_is_said_before(shop, verb):
     shop.create_topic(retention_ms=7 * _DAY_MS)
     _mapped(shop)
@@ -450,7 +450,7 @@ def _both(said):
 # ---- The only copy.
 
 @pytest.mark.parametrize("way", [_old_times, _half_of_each], ids=_name)
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_prune_says_that_a_row_is_the_only_copy(shop, way):
     way(shop)
     for words in (["--dry-run"], []):
@@ -470,6 +470,7 @@ def test_prune_says_nothing_of_rows_that_kafka_has(shop):
     assert "only copy" not in said.stdout, said.stdout
 
 
+@pytest.mark.long
 def test_check_says_that_rows_are_kept_longer_than_records(shop):
     shop.create_topic(retention_ms=_DAY_MS)
     shop.configure(retention={"keep": "30d"})

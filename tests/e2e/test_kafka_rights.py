@@ -56,6 +56,7 @@ def test_no_right_at_all(relay, database, outbox, guarded, topics):
     _delivers(made, database, outbox, guarded, topics)
 
 
+@pytest.mark.long
 def test_a_topic_that_may_be_seen_and_not_written(
         relay, database, outbox, guarded, topics):
     guarded.create_topic(topics + "order", 1)
@@ -113,6 +114,7 @@ def test_a_topic_without_a_column_in_its_name(relay, guarded, topics):
     assert f"topic {topics}all exists" in allowed.stdout
 
 
+@pytest.mark.long
 def test_the_topic_of_the_checkpoint(relay, database, outbox, guarded, topics):
     guarded.grant("--allow-principal", "User:walpost", "--operation", "WRITE",
                   "--operation", "CREATE", "--topic", topics,

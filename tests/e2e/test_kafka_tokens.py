@@ -178,6 +178,7 @@ _SAID = ("kafka.token_command: /usr/bin/python3 exited with code 1: no credentia
          "found")
 
 
+@pytest.mark.long
 def test_a_command_that_fails(walpost, database, outbox, topics, secured, signer,
                               login):
     relay = walpost(database, secured, topics, kafka=login)
@@ -313,6 +314,7 @@ def test_the_principal_is_the_subject(walpost, database, outbox, topics, secured
     assert re.search(f"ERROR.*topic.*{topics}", checked.stdout), checked.stdout
 
 
+@pytest.mark.long
 def test_sighup_says_that_another_command_needs_a_restart(
         walpost, database, outbox, topics, secured, login):
     # pylint: disable=unused-argument

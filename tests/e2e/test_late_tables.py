@@ -477,7 +477,7 @@ def test_p1_a_table_that_is_renamed_with_its_configuration(world):
 
 
 @_matrix(7, rows=[0, 300])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p1_p5_a_snapshot_of_a_table_that_comes_later(world):
     """For this table alone, once."""
     world.sections = {"snapshot": "initial"}
@@ -625,7 +625,6 @@ _STANDBYS = pairs(
 
 @pytest.mark.parametrize(
     "case", _STANDBYS, ids=str)
-@pytest.mark.sample(5)
 @pytest.mark.long
 def test_p1_p9_a_standby_with_the_new_configuration_takes_over(world):
     """And gives the slot back to one with the old configuration."""

@@ -43,7 +43,7 @@ def _pair(walpost, shop, kafka, topics, slot):
 
 
 @pytest.mark.parametrize("length", [60, 63, *long_only(10, 33, 34, 54, 55, 56)])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p9_a_standby_takes_over_and_gives_back(walpost, shop, kafka, topics,
                                                 length):
     outbox = Outbox(shop, topics)
@@ -106,7 +106,7 @@ def test_slots_with_one_beginning_are_two(walpost, shop, kafka, topics):
 
 
 @pytest.mark.parametrize("length", [58, 60, 63])
-@pytest.mark.sample(3)
+@pytest.mark.long
 def test_a_long_slot_has_a_guard_of_its_own(walpost, shop, kafka, topics,
                                             length):
     outbox = Outbox(shop, topics)
@@ -145,7 +145,7 @@ def test_the_slot_itself_is_no_guard(walpost, shop, kafka, topics):
      "checkpoint.table"),
     ({"parking": {"table": "s" * 64 + ".parked"}}, "parking.table"),
 ])
-@pytest.mark.sample(4)
+@pytest.mark.long
 def test_a_name_that_does_not_fit_is_refused(walpost, database, kafka, topics,
                                              sections, key):
     said = walpost(database, kafka, topics, **sections).verb("check")

@@ -187,6 +187,7 @@ def test_sighup_and_a_file_without_an_end(walpost, database, kafka, outbox,
     _ends_in_time(relay)
 
 
+@pytest.mark.long
 def test_p10_sigterm_before_a_full_log(walpost, database, kafka, outbox,
                                        topics, unread_pipe):
     relay = walpost(database, kafka, topics, log={"level": "debug"},
@@ -328,6 +329,7 @@ def test_p10_a_file_that_the_conninfo_names_hangs(
     judge(outbox, kafka, relay, at_least=1)
 
 
+@pytest.mark.long
 def test_p10_verbs_end_before_silent_name_servers(walpost, database, kafka,
                                                   topics, held):
     relay = walpost(database, kafka, topics, env=held.env,

@@ -66,18 +66,21 @@ def test_bash_completes_verbs():
     assert _complete("re") == ["replay", "recover", "resume"]
 
 
+@pytest.mark.long
 def test_bash_completes_the_options_of_a_verb():
     for verb in _verbs():
         assert set(_options(verb)) <= set(_complete(verb, "--")), verb
     assert _complete("verify", "--fail-on-u") == ["--fail-on-unknown"]
 
 
+@pytest.mark.long
 def test_bash_leaves_values_to_itself():
     """Which completes the names of files."""
     assert _complete("run", "-c", "w") == []
     assert _complete("verify", "--json", "--ta") == ["--table"]
 
 
+@pytest.mark.long
 def test_bash_completes_actions():
     assert {"list", "show", "release", "discard", "accept"} < set(
         _complete("parked", '""'))
@@ -85,6 +88,7 @@ def test_bash_completes_actions():
     assert _complete("completion", "z") == ["zsh"]
 
 
+@pytest.mark.long
 def test_another_shell_is_refused():
     ran = subprocess.run([walpost_binary(), "completion", "ksh"], timeout=30,
                          capture_output=True, text=True, check=False)

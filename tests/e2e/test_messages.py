@@ -55,6 +55,7 @@ def test_members_may_have_other_names(walpost, database, kafka, reader, topics,
     assert [name for name, _ in record.headers] == ["id", "walpost-position"]
 
 
+@pytest.mark.long
 def test_payload_message_is_taken_as_it_is(walpost, database, kafka, reader,
                                            topics, emit):
     walpost(database, kafka, topics, outbox={"messages": {
@@ -87,6 +88,7 @@ def test_p4_only_committed_messages_of_the_prefix(walpost, database, kafka,
     assert [record.id for record in reader.read_all(topics)] == ["committed"]
 
 
+@pytest.mark.long
 def test_messages_and_rows_share_one_order(walpost, database, kafka, outbox,
                                            reader, topics, emit):
     walpost(database, kafka, topics,
@@ -110,7 +112,7 @@ def test_messages_and_rows_share_one_order(walpost, database, kafka, outbox,
     ('{"payload": 1}', "aggregate_type"),
     ("{}", "payload"),
 ])
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 def test_p8_message_that_does_not_parse_stops_the_stream(
         walpost, database, kafka, reader, topics, emit, content, word):
     relay = walpost(database, kafka, topics,

@@ -116,7 +116,7 @@ def _filled(thing, words):
 
 @pytest.mark.parametrize("place", MISTAKES, ids=lambda row: row.name,
                          indirect=True)
-@pytest.mark.sample(4)
+@pytest.mark.sample(20)
 def test_the_answer_names_the_cause_and_the_remedy(place, directory, walpost):
     mistake, words = place
     ended, answer = _made(place, directory, walpost)
@@ -197,7 +197,7 @@ def _symptoms():
 
 
 @pytest.mark.parametrize("place, message", _symptoms(), indirect=["place"])
-@pytest.mark.sample(4)
+@pytest.mark.sample(20)
 def test_the_messages_of_the_troubleshooting_page_are_printed(
         place, message, directory, walpost):
     answer = _made(place, directory, walpost)[1]

@@ -81,7 +81,6 @@ def test_released_events_go_out(walpost, database, behind, modest, topics, verb)
                lambda: f"nothing parked: {relay.get('/readyz')}")
 
 
-@pytest.mark.sample(2)
 @pytest.mark.long
 def test_isolated_events_go_out(walpost, database, behind, modest, topics):
     broker, _ = behind

@@ -88,6 +88,7 @@ def _link(alert):
     return f"[{alert}](#{alert.lower()})"
 
 
+@pytest.mark.long
 def test_the_index_of_the_runbook_has_each_alert():
     assert [row[:2] for row in _index("alert")] == [
         [_link(rule["alert"]), rule["labels"]["severity"]] for rule in rules()]
@@ -122,6 +123,7 @@ def test_promtool_parses_each_query(directory):
     assert f"{len(queries)} rules found" in said.stdout
 
 
+@pytest.mark.long
 def test_the_panels_of_the_dashboard_do_not_overlap():
     panels = json.loads(DASHBOARD.read_text())["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
@@ -238,6 +240,7 @@ def table(request, walpost, database, own_kafka, topics):
                    delivery={"guarantee": request.param}).run(), outbox
 
 
+@pytest.mark.sample(3)
 def test_latencies_of_tables_and_topics_add_up_to_all(table, own_kafka, topics):
     relay, outbox = table
     name = "walpost_commit_to_acknowledgement_seconds"

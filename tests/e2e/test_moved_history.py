@@ -26,6 +26,7 @@ def _add_partitions(kafka, topic, count):
              "--partitions", str(count))
 
 
+@pytest.mark.long
 def test_partitions_were_added(walpost, database, kafka, outbox, topics):
     """Case 15: a key that moved once is no error, for ever after."""
     kafka.create_topic(topics + "order", 1)
@@ -78,7 +79,7 @@ create table outbox (id bigint generated always as identity, created_at
 create table outbox_default partition of outbox default;
 """
 @pytest.mark.parametrize("published", ["for table outbox", "for all tables"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_rows_that_move_into_a_new_partition_are_not_sent_again(
         walpost, database, kafka, topics, published):
     database.execute(_PARTITIONED)

@@ -211,7 +211,6 @@ _FRESH = [pytest.param(case, id=str(case)) for case in pairs(always=[
 
 
 @pytest.mark.parametrize("move", _CASES, indirect=True)
-@pytest.mark.sample(4)
 @pytest.mark.long
 def test_p1_consumers_that_do_as_recover_says_lose_nothing(move):
     """Some rows were not sent before the move."""
@@ -232,7 +231,6 @@ def test_p1_consumers_that_do_as_recover_says_lose_nothing(move):
 
 
 @pytest.mark.parametrize("move", _FRESH, indirect=True)
-@pytest.mark.sample(4)
 @pytest.mark.long
 def test_p1_consumers_that_do_as_init_says_lose_nothing(move):
     """Everything was sent before the move, so nothing has to be looked for."""
@@ -320,7 +318,6 @@ def test_a_slot_that_has_moved_with_its_server(walpost, server, kafka, topics,
 
 
 @pytest.mark.parametrize("gap", ["server_behind", "timeline_diverged"])
-@pytest.mark.sample(2)
 @pytest.mark.long
 def test_positions_that_go_back_on_the_same_server(
         walpost, server, kafka, topics, directory, gap):

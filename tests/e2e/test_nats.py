@@ -90,6 +90,7 @@ def test_p5_a_resend_vanishes(relay_of, nats, outbox, stream, topics):
     assert judge_nats(outbox, nats, relay).duplicates == 0
 
 
+@pytest.mark.long
 def test_p8_an_illegal_subject_is_said(relay_of, nats, outbox, stream, topics):
     relay = relay_of(on_error={"topic_illegal": "dead_letter"},
                      dead_letter={"topic": topics + "dead"}).run()
@@ -102,6 +103,7 @@ def test_p8_an_illegal_subject_is_said(relay_of, nats, outbox, stream, topics):
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_p8_a_record_that_is_too_large_stops_before_it(
         relay_of, nats, outbox, stream, topics, database):
     nats.edit_stream(stream, max_msg_size=2000)
@@ -164,6 +166,7 @@ def test_p1_p2_a_full_stream_holds_up(relay_of, nats, outbox, stream, topics,
 
 
 @pytest.mark.parametrize("maker", ["operator", "walpost"])
+@pytest.mark.sample(2)
 def test_p9_a_stream_that_was_made_again_is_a_gap(
         walpost, nats, outbox, topics, database, directory, maker):
     """Whoever has made it; and the gap is latched until it is accepted."""
@@ -231,6 +234,7 @@ def test_check_finds_and_its_commands_help(relay_of, nats, outbox, topics):
      "not the name of a stream"),
     ("create_stream", {"name": "A", "subjects": ["x.>.y"]}, "> is the last"),
 ])
+@pytest.mark.long
 def test_wrong_options_are_named(relay_of, nats, outbox, key, value, reason):
     more = {"user": "u", "password": "p"} if key == "token" else {}
     relay = relay_of(**sections(nats.url, **more) | {"nats": {
@@ -240,6 +244,7 @@ def test_wrong_options_are_named(relay_of, nats, outbox, key, value, reason):
     assert reason in checked.stdout + checked.stderr, checked
 
 
+@pytest.mark.long
 def test_a_message_that_another_subscriber_answers_is_not_acknowledged(
         relay_of, nats, outbox, stream, topics, database):
     """A service that listens on the subject may answer before JetStream."""
@@ -273,6 +278,7 @@ def test_p1_p3_polled_rows(walpost, database, nats, topics):
 @pytest.mark.parametrize("name, trusts, said", [
     ("localhost", True, ""), ("localhost", False, "certificate"),
     ("elsewhere", True, "certificate")])
+@pytest.mark.sample(2)
 def test_tls_is_verified(walpost, database, outbox, topics, directory, name,
                          trusts, said):
     authority = Authority(directory / "ca")

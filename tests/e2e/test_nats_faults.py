@@ -155,6 +155,7 @@ def test_p1_p3_servers_are_restarted_one_by_one(of_three, cluster, outbox,
 
 
 @pytest.mark.parametrize("end", [Nats.kill, Nats.stop])
+@pytest.mark.sample(2)
 def test_p1_p2_p3_p10_the_only_server_restarts(alone, nats, outbox, dice, end):
     with Load(outbox, dice.seed_text, pause=_PAUSE_S):
         _wait_flow(alone)
@@ -258,6 +259,7 @@ def test_p10_credentials_change(directory, walpost, database, outbox, topics):
         server.close()
 
 
+@pytest.mark.long
 def test_p10_a_denied_subject_is_said(directory, walpost, database, outbox,
                                       topics):
     server = Nats(directory / "nats",
@@ -320,6 +322,7 @@ def _connected(relay, cluster):
     raise KeyError("no connection")
 
 
+@pytest.mark.long
 def test_p9_a_stream_that_the_server_dates_anew_is_no_gap(
         walpost, directory, database, outbox, topics):
     """nats-server 2.9 does so after a restart, an edit, and a restart."""

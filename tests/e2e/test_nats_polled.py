@@ -50,6 +50,7 @@ def wait_stuck(relay, text, seconds=10):
 
 
 @pytest.mark.parametrize("strategy", ["claim", "delete"])
+@pytest.mark.sample(2)
 def test_p1_p3_p10_a_full_stream(relay_of, database, nats, topics, strategy):
     nats.make_stream(stream_of(topics), [topics + ">"], max_msgs=10,
                      discard="new")
@@ -80,6 +81,7 @@ def test_p1_p3_p10_the_only_server_is_away(relay_of, database, nats, topics):
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_p1_p3_p10_without_a_quorum(relay_of, database, directory, topics):
     cluster = NatsCluster(directory / "nats").start()
     try:

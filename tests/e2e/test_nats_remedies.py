@@ -92,6 +92,7 @@ def test_a_missing_stream_of_a_cluster_has_three_replicas(relay_to, directory,
 
 @pytest.mark.parametrize("policy, severity", [("dead_letter", "error"),
                                               ("stop", "note")])
+@pytest.mark.sample(2)
 def test_p8_dead_letters_get_a_stream(relay_to, database, outbox, nats, topics,
                                       policy, severity):
     name = topics.rstrip(".").upper()
@@ -149,6 +150,7 @@ def test_p8_a_stream_that_lacks_a_new_subject_is_edited(
         nats.api(f"STREAM.DELETE.{name}")
 
 
+@pytest.mark.long
 def test_p8_an_event_that_is_too_large_has_the_remedy_of_nats(
         relay_to, database, outbox, nats, topics):
     name = topics.rstrip(".").upper()
@@ -164,6 +166,7 @@ def test_p8_an_event_that_is_too_large_has_the_remedy_of_nats(
         nats.api(f"STREAM.DELETE.{name}")
 
 
+@pytest.mark.long
 def test_a_purge_is_not_noticed_and_its_rows_come_again(
         relay_to, database, outbox, nats, topics):
     """As docs/nats.md says it."""
@@ -190,6 +193,7 @@ def test_a_purge_is_not_noticed_and_its_rows_come_again(
         nats.api(f"STREAM.DELETE.{name}")
 
 
+@pytest.mark.long
 def test_what_cannot_be_reached_is_said_once(relay_to, nats):
     relay = relay_to(nats, url="nats://127.0.0.1:1")
     found = _finding(relay, "nats_unavailable")

@@ -61,7 +61,7 @@ def _numbers(kafka, topic, begins=None):
     ("postgres", {"tables": _BOTH}, {"tables": _BOTH[:1]}),
 ], ids=["a table less", "a table more", "no messages any more", "in a table"],
     indirect=["checkpoint"])
-@pytest.mark.sample(4)
+@pytest.mark.long
 def test_p1_the_whole_transaction_is_sent_again(
         walpost, database, kafka, outbox, topics, checkpoint, first, then):
     _killed_amid(walpost, database, kafka, topics, checkpoint, first)

@@ -66,7 +66,7 @@ _PLACES = {
 
 @pytest.mark.parametrize("source", ["env", *long_only("file")])
 @pytest.mark.parametrize("place", _PLACES)
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_a_reference_is_quoted_for_its_place(walpost, database, kafka, outbox,
                                              topics, directory, place, source):
     database.execute("alter role walpost superuser")
@@ -86,7 +86,7 @@ def test_a_reference_is_quoted_for_its_place(walpost, database, kafka, outbox,
     lambda db: _uri(db, f"walpost:{urllib.parse.quote(_ODD, safe='')}@"),
     lambda db: _keywords(db, "'" + _ODD.replace("\\", "\\\\").replace(
         "'", "\\'") + "'")], ids=["uri", "keywords"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_a_variable_with_the_whole_conninfo_stays_as_it_is(
         walpost, database, kafka, outbox, topics, value):
     database.execute("alter role walpost superuser")
@@ -104,7 +104,7 @@ def test_a_variable_with_the_whole_conninfo_stays_as_it_is(
     "Pie1 host=", "[Pie1", "Pie1:Pie2"])
 @pytest.mark.parametrize("form", ["uri", "keywords"])
 @pytest.mark.parametrize("place", ["file", *long_only("env")])
-@pytest.mark.sample(9)
+@pytest.mark.sample(26)
 def test_no_piece_of_a_password_is_printed(walpost, database, kafka, topics,
                                            password, form, place):
     conninfo = (_uri(database, f"walpost:{password}@") if form == "uri"

@@ -50,6 +50,7 @@ def _publish(walpost, database, kafka, topics, sql, **sections):
     return relay
 
 
+@pytest.mark.long
 def test_casts_are_not_what_is_sent(walpost, database, kafka, topics):
     database.execute(_CASE)
     relay = _publish(walpost, database, kafka, topics, _ROWS,
@@ -100,7 +101,7 @@ _IDS = {
 
 
 @pytest.mark.parametrize("kind", _IDS)
-@pytest.mark.sample(6)
+@pytest.mark.long
 def test_odd_ids(walpost, database, kafka, topics, directory, kind):
     """Each is found by verify, and by replay --ids as it was sent."""
     id_type, values = _IDS[kind]

@@ -144,7 +144,7 @@ def test_by_default_all_are_published(walpost, database, kafka, outbox, topics,
 
 
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_a_large_transaction_and_a_restart_in_it(walpost, database, kafka,
                                                  outbox, topics, peer,
                                                  guarantee):
@@ -321,6 +321,7 @@ def test_an_update_hides_the_origin(walpost, database, kafka, outbox, topics,
     assert "1 rows without a record may have been replicated" in notes
 
 
+@pytest.mark.long
 def test_the_snapshot_publishes_own_rows(walpost, database, kafka, outbox,
                                          topics, peer):
     own = outbox.insert("order", "own")
@@ -418,7 +419,7 @@ def test_replay_and_recover_do_not_guess(walpost, forgetful, kafka, topics):
 
 
 @pytest.mark.parametrize("tracks", ["on", "off"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p11_prune_deletes_what_is_known(walpost, directory, kafka, topics,
                                          tracks):
     server = Postgres(directory / "server",

@@ -117,6 +117,7 @@ def test_the_topic_in_the_way_is_named(walpost, database, kafka, topics):
     assert "collides" in relay.get("/readyz")[1]
 
 
+@pytest.mark.long
 def test_the_refusal_of_the_brokers_is_quoted(walpost, database,
                                               module_directory, topics):
     """Brokers that would create the topic, and may not."""
@@ -147,7 +148,7 @@ _CHANGES = {
 @pytest.mark.parametrize("partitioned", [False, True],
                          ids=["table", "partition"])
 @pytest.mark.parametrize("change", list(_CHANGES))
-@pytest.mark.sample(6)
+@pytest.mark.long
 def test_check_names_the_replica_identity_before(
         walpost, database, kafka, topics, change, partitioned):
     table = _OUTBOX
@@ -249,6 +250,7 @@ def test_the_failure_of_prune_names_the_remedy(walpost, database, kafka,
 
 # ---- A lost slot.
 
+@pytest.mark.long
 def test_a_lost_slot_has_the_reason_of_the_server(walpost, major_17, directory,
                                                   kafka, topics):
     server = Postgres(directory / "postgres", bin_dir=major_17).start()

@@ -48,6 +48,7 @@ def test_the_commented_configuration_is_the_one_of_the_defaults(tmp_path):
     assert _print_config(sample) == empty
 
 
+@pytest.mark.long
 def test_the_commented_configuration_has_each_key_with_its_sentence():
     sample = _config("sample")
     page = _config("manual")
@@ -76,6 +77,7 @@ def test_the_manual_page_of_the_configuration_has_no_error():
 
 
 @pytest.mark.parametrize("unit", _UNITS)
+@pytest.mark.sample(2)
 def test_a_unit_is_hardened(unit):
     said = _run("systemd-analyze", "security", "--offline=true", "--no-pager",
                 _UNIT_FILES / unit)
@@ -84,6 +86,7 @@ def test_a_unit_is_hardened(unit):
 
 
 @pytest.mark.parametrize("unit", _UNITS)
+@pytest.mark.sample(2)
 def test_a_unit_has_no_error(unit, tmp_path):
     """With a program in the place of the installed one."""
     text = (_UNIT_FILES / unit).read_text()
@@ -95,12 +98,14 @@ def test_a_unit_has_no_error(unit, tmp_path):
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+@pytest.mark.long
 def test_the_units_differ_in_names_alone():
     one, many = ((_UNIT_FILES / unit).read_text() for unit in _UNITS)
     differ = set(many.splitlines()) - set(one.splitlines())
     assert all("%i" in line for line in differ), differ
 
 
+@pytest.mark.long
 def test_a_restart_is_for_what_it_can_help():
     """The exit codes are those of README.md."""
     unit = (_UNIT_FILES / "walpost.service").read_text()
@@ -195,6 +200,7 @@ def test_a_release_has_the_notes_of_its_version(tree):
     assert (code, "the tag v9.0.0 exists" in error) == (1, True)
 
 
+@pytest.mark.long
 def test_a_release_without_notes_is_refused(tree):
     for path in ("CMakeLists.txt", "deploy/kubernetes/walpost/Chart.yaml"):
         (tree / path).write_text((tree / path).read_text().replace("0.2.0", "9.0.0"))

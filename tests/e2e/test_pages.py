@@ -39,6 +39,7 @@ def test_the_site_asks_no_other_host(site):
         assert not outside, file
 
 
+@pytest.mark.long
 def test_the_site_has_each_block_of_code_as_one(site):
     """Lists with code in them are where renderings of Markdown differ."""
     pages = {}

@@ -119,6 +119,7 @@ def test_p3_a_released_event_comes_before_what_waits_behind_it(
     assert _decide(relay, "release", "--all").returncode == 1, "none is dead"
 
 
+@pytest.mark.long
 def test_a_restart_knows_which_keys_are_parked(
         relay, database, kafka, outbox, topics):
     outbox.insert("order", "k1", "1", headers=_BAD)
@@ -153,6 +154,7 @@ def test_p8_a_key_that_was_parked_before_a_restart_makes_room(
     database.wait_confirmed(database.name)
 
 
+@pytest.mark.long
 def test_p8_a_missing_topic_holds_up_no_other_release(
         walpost, database, strict_kafka, outbox, topics):
     for topic in ("gone", "order"):
@@ -214,6 +216,7 @@ def test_p9_a_table_that_is_gone_is_not_made_again(
     _wait_values(kafka, topics, [2])
 
 
+@pytest.mark.long
 def test_p3_tables_that_may_share_a_topic_share_their_keys(
         walpost, database, kafka, outbox, topics):
     database.execute("create table outbox2 (like outbox including all)")
@@ -279,6 +282,7 @@ def test_p8_the_flow_stops_before_an_event_without_a_key(
     database.wait_confirmed(database.name)
 
 
+@pytest.mark.long
 def test_p8_the_flow_stops_before_one_key_too_many(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics, parking={"max_keys": 2},
@@ -317,6 +321,7 @@ def test_values_that_are_no_text_survive(walpost, database, kafka, topics):
     assert [(record.key, record.value) for record in found] == [(key, payload)]
 
 
+@pytest.mark.long
 def test_a_role_without_rights_is_told_what_to_run(
         walpost, database, kafka, outbox, topics):
     assert outbox
@@ -348,6 +353,7 @@ def test_a_role_without_rights_is_told_what_to_run(
         database.execute(f"drop owned by {role}; drop role {role}")
 
 
+@pytest.mark.long
 def test_p11_what_is_parked_is_never_clean(relay, database, kafka, outbox,
                                             topics):
     outbox.insert("order", "k1", "1", headers=_BAD)
@@ -430,7 +436,7 @@ def test_bad_input_moves_nothing(relay, database, outbox):
      "the row would be deleted"),
     ({"parking": {"max_keys": 0}}, "max_keys"),
 ])
-@pytest.mark.sample(4)
+@pytest.mark.long
 def test_configurations_that_cannot_park_are_refused(
         walpost, database, kafka, topics, sections, remedy):
     relay = walpost(database, kafka, topics, **{

@@ -52,7 +52,7 @@ def _accept(relay):
     loss=list(_LOSSES), seen_by=["active", "standby", "restart", "kill",
                                  "restart-without-park"],
     guarantee=["at_least_once", "exactly_once"]), ids=str)
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 def test_p3_p9_it_is_not_made_again(make, database, kafka, outbox, topics,
                                     case):
     harm, repair = _LOSSES[case["loss"]]
@@ -214,7 +214,7 @@ def test_p3_each_take_over_looks_into_the_table(make, database, kafka, outbox,
     ("create view walpost_parked as select 1", "is not a table"),
     ("create table walpost_parked (id int)", "is not one of parked events"),
 ])
-@pytest.mark.sample(3)
+@pytest.mark.long
 def test_p1_a_table_that_may_lose_rows_is_refused(make, database, outbox, harm,
                                                   remedy):
     relay = make()
@@ -248,7 +248,7 @@ def test_p1_a_table_that_may_lose_rows_is_refused(make, database, outbox, harm,
     "function gone()",
     "create rule gone as on insert to walpost_parked do instead nothing",
 ], ids=["before", "after", "rule"])
-@pytest.mark.sample(3)
+@pytest.mark.long
 def test_p1_what_is_stored_is_read_back(make, database, kafka, outbox, topics,
                                         harm):
     relay = make().run()
@@ -301,6 +301,7 @@ def test_p10_nothing_is_ready_before_it_is_known_what_is_parked(
     relay.wait_log("degraded")
 
 
+@pytest.mark.long
 def test_p1_another_event_at_its_position_stops_the_flow(
         make, database, kafka, outbox, topics):
     """The row is of an event that the server has forgotten."""
@@ -338,7 +339,6 @@ def _narrow(kafka, topics, limit):
     guarantee=["at_least_once", "exactly_once"],
     unless=lambda case: case["lost"] == "DELETE" and
     case["sent"] == "letter"), ids=str)
-@pytest.mark.sample(2)
 @pytest.mark.long
 def test_p5_what_cannot_be_marked_is_not_sent_again_and_again(
         make, database, kafka, outbox, topics, case):

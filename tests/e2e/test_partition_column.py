@@ -67,7 +67,7 @@ def test_each_record_is_in_the_partition_of_its_row(
 @pytest.mark.parametrize("bad", ["null", "beyond", *long_only(
     "negative", "large")])
 @pytest.mark.parametrize("is_first", [True, False], ids=["first", "later"])
-@pytest.mark.sample(4)
+@pytest.mark.long
 def test_p8_what_is_not_a_partition_is_set_aside(
         walpost, database, kafka, outbox, topics, bad, is_first):
     assert outbox
@@ -123,6 +123,7 @@ def test_the_rows_of_the_table_have_the_same_partition(
     assert _places(kafka, prefix + topics + "order") == wanted
 
 
+@pytest.mark.long
 def test_polled_rows_have_the_same_partition(walpost, database, kafka, outbox,
                                              topics):
     assert outbox

@@ -140,6 +140,7 @@ def test_a_first_start_while_paused_sends_nothing(
     assert set(seen) == set(ids)
 
 
+@pytest.mark.long
 def test_p1_p3_a_standby_that_takes_over_is_paused(walpost, database, kafka,
                                                    outbox, topics):
     first = walpost(database, kafka, topics).run()
@@ -177,7 +178,6 @@ def test_p9_a_gap_is_shown_over_the_pause(walpost, database, kafka, outbox,
 
 
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
-@pytest.mark.sample(2)
 @pytest.mark.long
 def test_p10_a_shutdown_of_postgres_is_not_held_up(
         mode, walpost, own_postgres, own_database, kafka, topics):

@@ -68,7 +68,7 @@ def _mend(database, remedies):
      ["column next_attempt_at may not be NULL"]),
 ], ids=["claim", "cursor", "order", "delete", "hash", "other rows",
         "not null"])
-@pytest.mark.sample(3)
+@pytest.mark.sample(9)
 def test_what_a_table_lacks_is_named_and_its_remedy_mends_it(
         database, walpost, kafka, topics, config, ddl, named):
     database.execute(_DDL + ddl)
@@ -142,6 +142,7 @@ def test_missing_privileges_are_named(database, walpost, kafka, topics):
         database.execute(f"drop owned by {role}; drop role {role}")
 
 
+@pytest.mark.long
 def test_verbs_about_the_slot_say_that_there_is_none(
         database, walpost, kafka, topics):
     relay = walpost(database, kafka, topics, **_config("delete"))
@@ -173,6 +174,7 @@ def test_a_clock_that_counts_milliseconds_is_a_clock_too(
     assert "column at may be NULL, and such a row goes out after all" in text
 
 
+@pytest.mark.long
 def test_the_wal_source_needs_wal_level_logical(
         directory, walpost, kafka, topics):
     from harness import Postgres

@@ -143,6 +143,7 @@ def test_a_crash_repeats_a_batch_and_loses_nothing(
     _wait_all(database, reader, topics, relay, most_duplicates=100 * rounds)
 
 
+@pytest.mark.long
 def test_one_poller_has_the_cursor_and_another_takes_over(
         database, walpost, kafka, topics, reader):
     database.execute(EVENTS)
@@ -235,6 +236,7 @@ def _restore(old, new, tables=("events", "walpost_cursor")):
                 (old.value("select last_value from events_seq_seq"),))
 
 
+@pytest.mark.long
 def test_it_goes_on_after_a_restore_into_another_cluster(
         postgres, directory, walpost, kafka, topics, reader):
     """Transaction ids begin anew there: lower than those of the rows."""
@@ -384,7 +386,7 @@ def test_the_cursor_of_a_machine_that_is_gone_is_soon_free(
 
 
 @pytest.mark.parametrize("column", ["seq", "transaction_id"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_a_column_that_may_be_null_is_refused(
         database, walpost, kafka, topics, column):
     """A row without would never be seen, and nobody would notice."""
@@ -400,6 +402,7 @@ def test_a_column_that_may_be_null_is_refused(
     relay.run()
 
 
+@pytest.mark.long
 def test_verify_expects_what_the_cursor_has_passed(
         database, walpost, kafka, topics, reader):
     database.execute(EVENTS)

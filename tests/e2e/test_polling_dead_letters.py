@@ -65,6 +65,7 @@ def test_p8_a_dead_row_is_failed_at_once(database, walpost, kafka, topics,
         "select last_error from outbox where id::text = %s", (illegal,))
 
 
+@pytest.mark.long
 def test_p8_a_skipped_row_is_failed_at_once(database, walpost, kafka, topics,
                                             letters_to):
     polled = PolledOutbox(database)

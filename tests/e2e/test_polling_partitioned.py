@@ -93,7 +93,6 @@ def test_two_pollers_publish_all_partitions_in_the_order_of_an_aggregate(
 
 
 @pytest.mark.parametrize("how", _HOW)
-@pytest.mark.sample(3)
 @pytest.mark.long
 def test_a_crash_repeats_rows_of_any_partition_and_loses_none(
         days, walpost, kafka, topics, reader, how):
@@ -110,6 +109,7 @@ def test_a_crash_repeats_rows_of_any_partition_and_loses_none(
     assert_delivered(expected, reader.read_all(topics), 5 * 4 * 50)
 
 
+@pytest.mark.long
 def test_run_publishes_prunes_and_drops_what_is_past(
         days, walpost, kafka, topics, reader):
     """One failed row keeps its day; what is young stays."""
@@ -145,7 +145,7 @@ def test_run_publishes_prunes_and_drops_what_is_past(
 
 
 @pytest.mark.parametrize("how", _HOW)
-@pytest.mark.sample(3)
+@pytest.mark.long
 def test_the_index_that_check_asks_for_can_be_made(
         days, walpost, kafka, topics, how):
     """CONCURRENTLY is not for tables with partitions."""
@@ -163,6 +163,7 @@ def test_the_index_that_check_asks_for_can_be_made(
     assert relay.verb("check").returncode == 0
 
 
+@pytest.mark.long
 def test_a_cursor_is_refused_where_no_index_can_be_unique(
         days, walpost, kafka, topics):
     days.execute("alter table outbox add transaction_id xid8 not null "

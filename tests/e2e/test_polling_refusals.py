@@ -22,6 +22,7 @@ def _refuse(polled, relay):
         "select last_error from outbox where id = %s", (bad,))
 
 
+@pytest.mark.long
 def test_a_reason_is_cut_between_two_characters(
         database, walpost, kafka, topics):
     polled = PolledOutbox(database)
@@ -35,7 +36,7 @@ def test_a_reason_is_cut_between_two_characters(
 
 
 @pytest.mark.parametrize("lease", [True, False], ids=["lease", "lock"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_a_reason_is_cut_to_what_its_column_takes(
         database, walpost, kafka, topics, reader, lease):
     """Otherwise nothing could be noted, and what was sent with it would be

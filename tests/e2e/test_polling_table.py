@@ -195,7 +195,7 @@ def test_each_part_of_a_claim_has_its_index(million, index, rows, part):
     (_OLDEST, "outbox_pending", 10),
     (_FAILED, "outbox_failed", 50),
 ])
-@pytest.mark.sample(3)
+@pytest.mark.long
 def test_a_gauge_is_answered_from_the_index(million, gauge, index, most_pages):
     plan = _Plan(million, gauge)
     assert plan.indexes() == {index}, plan.text
@@ -246,7 +246,7 @@ def test_the_file_may_be_run_again(million):
     (["update outbox set status = 'failed'"], 0),
     (["delete from outbox"], 0),
 ])
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 def test_one_notification_for_a_transaction_that_inserts(
         database, statements, expected):
     run_sql_file(database, "outbox_polling.sql")

@@ -201,7 +201,7 @@ def _left(database, table):
     return _rows(database, table, f"not ({table.done})")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_a_row_becomes_the_record_and_its_state_says_so(
         relay, database, topics, table, reader):
     relay.run()
@@ -215,7 +215,7 @@ def test_a_row_becomes_the_record_and_its_state_says_so(
     assert relay.stop() == 0
 
 
-@pytest.mark.sample(6)
+@pytest.mark.long
 def test_a_row_that_cannot_be_sent_starves_no_other(
         relay, database, topics, table, reader):
     relay.run()

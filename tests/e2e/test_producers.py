@@ -227,6 +227,7 @@ shop.Event.objects.create(aggregate_type="order", aggregate_id="1")
 
 
 @pytest.mark.parametrize("name", ["sqlalchemy", "django"])
+@pytest.mark.long
 def test_the_notes_about_a_library(walpost, database, kafka, topics, directory,
                                    name):
     code = {"sqlalchemy": _SQLALCHEMY, "django": _DJANGO}[name]

@@ -5,7 +5,7 @@ import pytest
 
 @pytest.mark.parametrize("store", ["none", "postgres"])
 @pytest.mark.parametrize("cause", ["mistyped", "renamed"])
-@pytest.mark.sample(4)
+@pytest.mark.long
 def test_p9_it_is_named_and_nothing_is_latched(walpost, database, kafka, outbox,
                                                reader, topics, store, cause):
     relay = walpost(database, kafka, topics, checkpoint={"store": store}).run()

@@ -104,6 +104,7 @@ def test_p9_rows_of_a_time_are_published_again(relay_to, database, rabbitmq,
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_p8_an_event_that_is_too_large_has_the_remedy_of_rabbitmq(
         relay_to, database, outbox, queue):
     relay = relay_to({"max_message_bytes": 1000},
@@ -127,6 +128,7 @@ def test_a_tls_port_without_tls_is_named(walpost, database, rabbitmq, outbox,
     assert outbox is not None
 
 
+@pytest.mark.long
 def test_a_misspelt_type_of_exchange_is_found_offline(relay_to, outbox):
     said = relay_to({"create": {"exchange_type": "topci"}}).verb(
         "check", "--offline")

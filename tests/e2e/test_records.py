@@ -51,6 +51,7 @@ def test_partition_is_the_one_that_java_would_choose(
             for record in reader.read_all(topics)} == _JAVA_PARTITIONS
 
 
+@pytest.mark.long
 def test_empty_key_is_not_a_null_key(published):
     empty, null = published([{"aggregate_id": ""}, {"aggregate_id": None}])
     assert empty.key == b""
@@ -106,6 +107,7 @@ def test_position_header_can_be_switched_off(published):
     assert [name for name, _ in record.headers] == ["id"]
 
 
+@pytest.mark.long
 def test_topic_template_takes_columns_and_functions(published, topics):
     record, = published(
         [{"type": "ORDER_WAS_Placed", "sequence": 5}],
@@ -124,6 +126,7 @@ def test_constant_fields(published, topics):
     assert (record.topic, record.key) == (topics + "everything", b"one-key")
 
 
+@pytest.mark.long
 def test_timestamp_from_a_column(published, database):
     database.execute("alter table outbox add column happened_at timestamptz")
     record, = published(

@@ -280,7 +280,7 @@ def _delete(database):
 
 
 @pytest.mark.parametrize("lose", [_swap, _delete], ids=["swapped", "deleted"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p1_recover_keeps_a_slot_with_what_no_table_has(
         walpost, database, kafka, outbox, topics, lose):
     relay = walpost(database, kafka, topics, outbox=_ORDERED).run()
@@ -310,7 +310,7 @@ def test_p1_recover_keeps_a_slot_with_what_no_table_has(
 
 
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p1_recover_adds_to_a_kept_slot_what_it_lacks(
         walpost, database, kafka, outbox, topics, guarantee):
     """Rows that were committed while the publication did not have the table."""
@@ -344,7 +344,7 @@ def test_p1_recover_adds_to_a_kept_slot_what_it_lacks(
 @pytest.mark.parametrize("bad", [
     {"aggregate_type": "order", "headers": '["no object"]'},
     {"aggregate_type": "not legal!"}], ids=["headers", "topic"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p8_recover_that_keeps_a_slot_leaves_out_what_was_skipped(
         walpost, database, kafka, outbox, topics, bad):
     """A row that is still in the table, and an event that the slot has yet."""

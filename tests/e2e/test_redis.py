@@ -85,6 +85,7 @@ def test_an_event_is_an_entry_with_its_place(relay_of, database, redis, outbox,
     assert "type" not in others
 
 
+@pytest.mark.long
 def test_null_is_a_field_that_is_not_there(relay_of, database, redis, outbox,
                                            topics):
     relay_of().run()
@@ -147,6 +148,7 @@ def test_p3_p8_a_parked_event_is_released_behind_the_others(
     assert _values(redis, topics + "order") == list("324567")
 
 
+@pytest.mark.long
 def test_a_replayed_row_goes_behind_the_others(relay_of, database, redis,
                                                outbox, topics):
     relay = relay_of().run()
@@ -186,6 +188,7 @@ def test_streams_are_trimmed_if_wanted(relay_of, database, redis, outbox,
     assert 100 <= len(kept) < 400 and kept[-1] == "3000"
 
 
+@pytest.mark.long
 def test_records_wait_for_a_stream_that_is_not_created(
         relay_of, database, redis, outbox, topics):
     relay = relay_of(redis={"create": False}).run()
@@ -231,6 +234,7 @@ def _paste(redis, remedy):
         redis.ask(*line.split())
 
 
+@pytest.mark.long
 def test_check_names_what_weakens_the_server(relay_of, own_redis, outbox,
                                              topics):
     assert outbox
@@ -254,6 +258,7 @@ def test_check_names_what_weakens_the_server(relay_of, own_redis, outbox,
     assert found == {"redis_ok"}
 
 
+@pytest.mark.long
 def test_check_says_why_it_is_not_reached(relay_of, own_redis, outbox):
     assert outbox
     relay = relay_of(own_redis)
@@ -273,6 +278,7 @@ def test_check_says_why_it_is_not_reached(relay_of, own_redis, outbox):
     ({"redis": {"adress": "a"}}, "address"),
     ({"kafka": {"brokers": "a"}}, "kafka"),
 ])
+@pytest.mark.sample(8)
 def test_refusals_name_the_key(walpost, database, redis, topics, sections,
                                named):
     relay = walpost(database, redis, topics, **redis_section(redis))
@@ -319,6 +325,7 @@ def test_tls_with_a_client_certificate(relay_of, database, encrypted, outbox,
     ({}, "Redis at 127.0.0.1"),  # without a certificate of its own
     ({"tls": None}, "Redis at 127.0.0.1"),
 ])
+@pytest.mark.sample(3)
 def test_tls_is_verified(relay_of, encrypted, outbox, directory, keys, named):
     server, authority = encrypted
     assert outbox
@@ -415,6 +422,7 @@ def test_the_rights_of_the_page_are_enough(relay_of, database, own_redis,
     assert _values(own_redis, "outbox.event.order") == ["1", "2"]
 
 
+@pytest.mark.long
 def test_the_configuration_of_sentinels_is_right(relay_of):
     relay = relay_of()
     config = yaml.safe_load(_block("sink: redis\nredis:\n  sentinels"))
@@ -423,6 +431,7 @@ def test_the_configuration_of_sentinels_is_right(relay_of):
     assert said.returncode == 0, said.stdout + said.stderr
 
 
+@pytest.mark.long
 def test_p9_another_kind_of_brokers_does_not_have_the_events(
         relay_of, database, redis, outbox, topics, directory):
     """Neither NATS nor Redis has an id of its cluster: their kind tells."""

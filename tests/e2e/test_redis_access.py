@@ -57,6 +57,7 @@ def relay_to(walpost, database, topics):
 
 @pytest.mark.parametrize("default, is_kept", [("of the page", True),
                                               ("off", False)])
+@pytest.mark.sample(2)
 def test_p1_entries_survive_a_restart_without_the_default_user(
         make_server, relay_to, database, outbox, default, is_kept):
     """Redis loads its file as the user default. If it has learnt to do without
@@ -79,6 +80,7 @@ def test_p1_entries_survive_a_restart_without_the_default_user(
         client.ask("AUTH", "")
 
 
+@pytest.mark.long
 def test_p8_the_user_of_the_page_may_write_dead_letters(
         make_server, relay_to, database, outbox):
     server = make_server("on nopass ~* &* +@all")

@@ -15,6 +15,7 @@ def cluster(directory):
 
 
 @pytest.mark.parametrize("strategy", ["claim", "delete"])
+@pytest.mark.sample(2)
 def test_p1_p3_p10_rows_wait_for_the_servers_of_their_slot(
         walpost, database, cluster, topics, strategy):
     """They cost no attempt meanwhile, and the servers are named."""

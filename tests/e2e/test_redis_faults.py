@@ -67,6 +67,7 @@ def test_p1_p3_p5_redis_is_killed(relay_of, own_redis, outbox, dice):
     judge_redis_once(outbox, own_redis, relay)
 
 
+@pytest.mark.long
 def test_p1_p3_p5_redis_is_restarted_in_an_orderly_way(
         relay_of, own_redis, outbox, dice):
     relay = relay_of(own_redis).run()
@@ -150,6 +151,7 @@ def test_p1_p3_the_disk_is_full(relay_of, own_redis, outbox, dice):
     (("--order-by", "sequence"), ["1", "2", "3"]),
     (("--since", "1h", "--order-by", "sequence"), ["1", "2", "3"]),
 ], ids=["accepted", "missing", "sent again"])
+@pytest.mark.sample(3)
 def test_p9_a_flush_is_named_until_an_operator_goes_on(
         relay_of, own_redis, database, outbox, topics, directory, how, values):
     database.execute("alter table outbox add created_at timestamptz not null "
@@ -181,6 +183,7 @@ def test_p9_a_flush_is_named_until_an_operator_goes_on(
     assert sorted(set(found)) == values
 
 
+@pytest.mark.long
 def test_p9_a_stream_that_is_deleted_meanwhile_is_named(
         relay_of, own_redis, database, outbox, topics):
     relay = relay_of(own_redis).run()
@@ -230,6 +233,7 @@ def test_p1_p3_p5_a_standby_takes_over_from_a_zombie(
     judge_redis(outbox, redis, second, takeover=True)
 
 
+@pytest.mark.long
 def test_p1_p5_entries_that_a_consumer_deletes_come_again_at_worst(
         relay_of, own_redis, outbox, topics, dice):
     """XDEL and XTRIM take away what a re-send is recognised by."""
@@ -250,6 +254,7 @@ def test_p1_p5_entries_that_a_consumer_deletes_come_again_at_worst(
     assert found <= expected and len(found) >= 100
 
 
+@pytest.mark.long
 def test_p1_p3_a_stream_that_is_ahead_gets_every_event(
         relay_of, redis, database, outbox, topics):
     """Of another timeline, or another writer: its entries have the places."""
@@ -314,6 +319,7 @@ def test_p1_p3_postgres_crashes_and_redis_dies(walpost, own_postgres,
     judge_redis_once(outbox, own_redis, relay)
 
 
+@pytest.mark.long
 def test_p6_memory_is_bounded_while_redis_is_away(relay_of, own_redis,
                                                   database, outbox):
     relay = relay_of(own_redis).run()

@@ -66,7 +66,7 @@ def _payloads(kafka, topic):
 @pytest.mark.parametrize("relay", values(
     action=list(_ACTIONS), guarantee=["at_least_once", "exactly_once"],
     rejected=["each", "every other", "few"]), ids=str, indirect=True)
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_p8_p10_rejected_rows_hold_up_the_others_for_moments(
         relay, database, kafka, topics):
     every = {"each": 1, "every other": 2, "few": 130}[relay.case["rejected"]]
@@ -100,7 +100,7 @@ def test_p8_p10_rejected_rows_hold_up_the_others_for_moments(
 @pytest.mark.parametrize("relay", values(
     action=["skip", "letter in Kafka"],
     guarantee=["at_least_once", "exactly_once"]), ids=str, indirect=True)
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p8_a_limit_that_is_raised_counts_at_once(relay, database, kafka, topics):
     _insert(database, 20, f"'{_WIDE}'")
     wait_until(lambda: _set_aside(relay) == 20, "20 rejected rows")
@@ -132,7 +132,7 @@ def test_p8_the_brokers_decide_about_each_record(relay, database, kafka, topics)
 @pytest.mark.parametrize("relay", values(
     action=list(_ACTIONS), guarantee=["at_least_once", "exactly_once"]),
     ids=str, indirect=True)
-@pytest.mark.sample(4)
+@pytest.mark.long
 def test_p10_setting_events_aside_is_not_being_stuck(relay, database):
     relay.outbox.insert("order", "first", "0")
     database.wait_confirmed(relay.slot)
@@ -150,6 +150,7 @@ def test_p10_setting_events_aside_is_not_being_stuck(relay, database):
 
 @pytest.mark.parametrize("action", ["skip", "dead_letter", "stop"])
 @pytest.mark.parametrize("verb", ["replay", "recover"])
+@pytest.mark.sample(3)
 def test_p8_the_rows_of_a_verb_pass_a_rejected_one(
         action, verb, walpost, database, kafka, topics):
     """The rows that only the brokers reject go where on_error says, and the verb
@@ -183,6 +184,7 @@ def test_p8_the_rows_of_a_verb_pass_a_rejected_one(
 
 @pytest.mark.parametrize("transactions", ["one", "many"])
 @pytest.mark.parametrize("action", ["skip", "dead_letter", "stop"])
+@pytest.mark.sample(6)
 def test_p8_a_range_of_the_wal_passes_a_rejected_one(
         action, transactions, walpost, database, kafka, topics):
     """As the rows of a table do; with stop it ends, and begins again where it

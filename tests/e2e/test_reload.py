@@ -18,6 +18,7 @@ def _reload(relay, pattern, **sections):
     relay.wait_log(pattern)
 
 
+@pytest.mark.long
 def test_the_log_level_is_taken_up(walpost, database, outbox, kafka, topics):
     relay = walpost(database, kafka, topics,
                     replay={"window": "64KiB"}, log={"level": "warn"}).run()
@@ -78,7 +79,7 @@ def test_a_new_table_needs_a_restart(walpost, database, outbox, kafka, topics):
 @pytest.mark.parametrize("broken", [
     "postgres: {", "postgres: {conninfo: 'host=${file:/none}'}", "a: b",
     "log: {level: loud}", ""])
-@pytest.mark.sample(5)
+@pytest.mark.long
 def test_a_broken_file_changes_nothing(walpost, database, outbox, kafka, topics,
                                        broken):
     relay = walpost(database, kafka, topics).run()
@@ -141,6 +142,7 @@ def test_it_never_ends_the_process(walpost, own_postgres, own_database, kafka,
     del outbox
 
 
+@pytest.mark.long
 def test_while_polling(walpost, database, outbox, kafka, topics):
     database.execute("alter table outbox add published_at timestamptz, "
                      "add place bigserial")

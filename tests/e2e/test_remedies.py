@@ -334,7 +334,7 @@ def _sources(state):
 @pytest.mark.parametrize("world, source", [
     pytest.param(state, source, id=f"{source}-{state.name}")
     for state in STATES for source in _sources(state)], indirect=["world"])
-@pytest.mark.sample(8)
+@pytest.mark.sample(16)
 def test_check_says_what_run_does_and_what_they_print_heals(world, source):
     checked = None if world.state.pending else world.check()
     streams, said = world.streams(world.state.streams)

@@ -45,7 +45,7 @@ def make(walpost, database, kafka, outbox, topics):
 
 
 @pytest.mark.parametrize("store", ["none", "postgres"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p8_it_is_asked_for_the_name_before_until_there_is_one(
         make, database, outbox, kafka, topics, store):
     relay = make(checkpoint={"store": store}).run()
@@ -130,7 +130,7 @@ def test_p8_what_was_skipped_stays_skipped(make, database, outbox, kafka,
 
 
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p3_p8_parked_events_are_released(make, database, outbox, kafka,
                                           topics, guarantee):
     sections = once(topics) if guarantee == "exactly_once" else {}

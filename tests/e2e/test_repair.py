@@ -124,6 +124,7 @@ def test_p1_recover_leaves_a_slot_alone_that_has_no_gap(
     assert slot.relay.stop() == 0
 
 
+@pytest.mark.long
 def test_recover_says_what_it_would_give_up(slot, kafka, topics, database):
     slot.lagging()
     said = _verb(slot.relay, 0, "recover", "--dry-run")
@@ -357,7 +358,7 @@ def test_p2_recovered_rows_are_in_the_order_of_commits(
 
 @pytest.mark.parametrize("verb", [
     ("recover", "--dry-run"), ("replay", "--from-table", "--dry-run")])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_random_ids_alone_are_refused(walpost, database, kafka, outbox, topics,
                                       verb):
     relay = walpost(database, kafka, topics).run()
@@ -404,7 +405,7 @@ def test_p1_rows_that_a_policy_hides_are_an_error(
     ("made_again_by_hand", "slot_advanced"),
     ("not_covered", "coverage_changed"),
     ("lost_with_its_publication", "coverage_changed")])
-@pytest.mark.sample(3)
+@pytest.mark.long
 def test_p9_check_names_the_gap_that_run_would(slot, state, gap):
     getattr(slot, state)()
     said = _verb(slot.relay, 1, "check")
@@ -453,7 +454,7 @@ def test_p9_a_publication_that_is_gone_for_good(bare, database, outbox, kafka,
 
 @pytest.mark.parametrize("pending", ("nothing", "rows", "rows before it"))
 @pytest.mark.parametrize("horizon", ("inherited", "own"))
-@pytest.mark.sample(6)
+@pytest.mark.long
 def test_a_slot_of_another_program_is_in_order(walpost, database, kafka, outbox,
                                                topics, horizon, pending):
     """Nothing is on record of it, and its horizon may be that of an older slot:

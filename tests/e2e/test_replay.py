@@ -151,6 +151,7 @@ def test_a_dry_run_counts(relay, database, kafka, outbox, topics):
     assert not _replayed(kafka, topics)
 
 
+@pytest.mark.long
 def test_since_a_time(relay, database, kafka, outbox, topics):
     outbox.insert("order", "key", '"before"')
     time.sleep(0.2)
@@ -235,6 +236,7 @@ def test_from_the_table_only_counted(relay, database, outbox):
     assert said.stdout.endswith("  to be published\n1 rows would be replayed\n")
 
 
+@pytest.mark.long
 def test_without_a_guard_slot(walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics).run()
     outbox.insert("order", "key")
@@ -243,6 +245,7 @@ def test_without_a_guard_slot(walpost, database, kafka, outbox, topics):
     assert said.returncode == 3 and "replay.window" in said.stderr
 
 
+@pytest.mark.long
 def test_what_makes_no_sense(relay, database, outbox):
     outbox.insert("order", "key")
     database.wait_confirmed(database.name)

@@ -68,6 +68,7 @@ def test_by_ids(relay, kafka, topics, directory):
     assert said == "2 rows replayed\n" and values == {"key-1": [1, 7]}
 
 
+@pytest.mark.long
 def test_by_aggregate(relay, kafka, topics):
     said, values = _replay(relay, kafka, topics, "--aggregate", "key-2")
     assert said == "3 rows replayed\n" and values == {"key-2": [2, 5, 8]}
@@ -105,6 +106,7 @@ def test_the_records_are_the_same_but_for_the_mark(relay, kafka, topics):
             == sorted(map(content, (r for r in records if not r.is_replayed))))
 
 
+@pytest.mark.long
 def test_what_makes_no_sense_is_refused(relay, kafka, topics, directory):
     empty = directory / "empty"
     empty.write_text("\n")
@@ -120,6 +122,7 @@ def test_what_makes_no_sense_is_refused(relay, kafka, topics, directory):
     assert len(KafkaReader(kafka.bootstrap).read_all(topics)) == 9
 
 
+@pytest.mark.long
 def test_since_a_time(walpost, database, kafka, outbox, topics):
     database.execute("alter table outbox add made timestamptz default now(), "
                      "add made_ms bigint default extract(epoch from now()) * "

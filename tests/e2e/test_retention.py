@@ -127,6 +127,7 @@ def test_p1_the_gate_waits_for_rows_whatever_their_age(
     assert "11 rows deleted" in _pruned(relay, "--older-than", "7d")
 
 
+@pytest.mark.long
 def test_p1_killed_in_the_middle(walpost, database, kafka, aged, topics,
                                  directory):
     relay = _run(walpost(database, kafka, topics), database)
@@ -152,6 +153,7 @@ def test_p1_killed_in_the_middle(walpost, database, kafka, aged, topics,
     _judge(aged, kafka, relay, directory, topics)
 
 
+@pytest.mark.long
 def test_p1_run_prunes_beside_the_load_while_kafka_comes_and_goes(
         walpost, database, own_kafka, aged, topics, directory):
     relay = _run(walpost(database, own_kafka, topics, retention={
@@ -431,6 +433,7 @@ def test_without_an_age_there_is_nothing_to_do(walpost, database, kafka, aged,
                                        "1000000", code=2)
 
 
+@pytest.mark.long
 def test_without_a_slot_nothing_is_known(walpost, database, kafka, aged,
                                          topics):
     _insert(database, 1, "8 days")
@@ -463,6 +466,7 @@ def test_one_table_that_cannot_be_pruned_holds_up_no_other(
     assert "50 rows deleted" in said and not _ids(database)
 
 
+@pytest.mark.long
 def test_check_names_the_right_that_is_missing(
         walpost, database, kafka, aged, topics):
     database.execute("create role pruner login replication; "

@@ -92,6 +92,7 @@ def test_p1_what_the_cursor_has_not_passed_stays_whatever_its_age(
     assert _ids(events) == young
 
 
+@pytest.mark.long
 def test_p1_a_late_commit_stays_until_the_cursor_has_been_there(
         events, walpost, kafka, topics, reader):
     """It has the lowest place of all, and is the oldest by its own account."""
@@ -175,6 +176,7 @@ def _load(database, insert, stop, written):
 
 
 @pytest.mark.parametrize("strategy", ["cursor", *long_only("claim")])
+@pytest.mark.long
 def test_p1_run_prunes_beside_the_load_while_kafka_comes_and_goes(
         database, walpost, own_kafka, topics, strategy):
     retention = {"keep": "1s", "interval": "1s", "batch_rows": 50,

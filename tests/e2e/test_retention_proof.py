@@ -208,6 +208,7 @@ def test_p11_a_publication_that_stopped_for_a_moment(world):
 
 
 @_all(("partitioned", "prune"))
+@pytest.mark.long
 def test_p11_a_slot_that_was_made_again(stored_world):
     world = stored_world
     world.relay.run()
@@ -239,6 +240,7 @@ def test_p11_a_gap_that_is_on_record(world):
 
 
 @_all(("plain", "run"))
+@pytest.mark.long
 def test_p11_without_a_record_nothing_is_proven(world):
     world.keep_back(world.insert(_YOUNG))
     world.relay.run()
@@ -394,6 +396,7 @@ def test_p11_a_table_that_was_added_later_has_a_proof_of_its_own(world):
 
 
 @pytest.mark.parametrize("way", ["prune", *long_only("run")])
+@pytest.mark.long
 def test_p11_rows_of_a_restored_server(walpost, own_postgres, own_database,
                                        kafka, topics, directory, way):
     """The data folder of an earlier time, put back behind walpost's back."""

@@ -137,6 +137,7 @@ def test_a_changed_certificate_is_taken_up(walpost, database, outbox, topics,
         _bounce(secured)
 
 
+@pytest.mark.long
 def test_a_token(walpost, database, outbox, topics, secured, authority, endpoint):
     """For every client of Kafka that walpost has."""
     relay = walpost(database, secured, topics,

@@ -97,7 +97,7 @@ def test_a_client_certificate(walpost, admitted, outbox, kafka, topics, postgres
 
 
 @pytest.mark.parametrize("given", ["keyword", "environment"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_a_password_file(walpost, admitted, outbox, kafka, topics, postgres,
                          authority, directory, given):
     entry = _PASSWORD.replace("\\", "\\\\").replace(":", "\\:")
@@ -157,7 +157,7 @@ _WRONG = {
 
 
 @pytest.mark.parametrize("case", _WRONG)
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 def test_wrong_credentials(walpost, admitted, kafka, topics, postgres, authority,
                            case):
     changes, words = _WRONG[case]
@@ -199,7 +199,7 @@ def test_a_wrong_certificate_of_the_server(
 
 
 @pytest.mark.parametrize("case", ["expired", "foreign", "another name"])
-@pytest.mark.sample(3)
+@pytest.mark.long
 def test_a_wrong_certificate_of_the_client(
         walpost, admitted, kafka, topics, postgres, authority, directory, case):
     issuer = authority
@@ -228,7 +228,7 @@ _COMMANDS = {
 
 
 @pytest.mark.parametrize("case", _COMMANDS)
-@pytest.mark.sample(3)
+@pytest.mark.long
 def test_a_password_command_that_fails(walpost, admitted, kafka, topics, postgres,
                                        authority, case):
     script, words = _COMMANDS[case]
@@ -364,6 +364,7 @@ def test_a_changed_password_is_taken_up_by_polling(
     assert "a-secret" not in relay.log()
 
 
+@pytest.mark.long
 def test_a_changed_client_certificate_is_taken_up(
         walpost, admitted, outbox, kafka, topics, postgres, authority,
         other_certificates, directory):

@@ -79,6 +79,7 @@ def test_a_state_is_told_with_its_reason_and_readiness_is_not_waited_for(
     assert relay.stop() == 0
 
 
+@pytest.mark.long
 def test_a_manager_that_is_not_there_is_logged(walpost, database, kafka, topics,
                                                outbox):
     relay = walpost(database, kafka, topics,
@@ -96,6 +97,7 @@ def _say(*words, **variables):
                           env={**environment, **variables})
 
 
+@pytest.mark.long
 def test_an_error_says_who_has_named_the_file():
     for words, variables, expected in (
             (["-c", "/none.yaml"], {"WALPOST_CONFIG": "/other.yaml"},
@@ -114,6 +116,7 @@ def test_an_error_says_who_has_named_the_file():
             assert said.stderr == f"walpost: {expected}\n"
 
 
+@pytest.mark.long
 def test_the_variable_names_the_file(tmp_path):
     path = tmp_path / "shop.yaml"
     path.write_text("postgres: {slot: of_shop, conninfo: host=a}\n"
@@ -126,6 +129,7 @@ def test_the_variable_names_the_file(tmp_path):
     assert "-c FILE" not in said.stdout + said.stderr
 
 
+@pytest.mark.long
 def test_the_status_needs_no_secret(walpost, database, kafka, topics, outbox):
     """Nor does it read one: whoever asks may not have the right."""
     relay = walpost(database, kafka, topics, postgres={

@@ -374,6 +374,7 @@ if _on_17():  # elsewhere it is not there, rather than skipped
 
 # ---- Slots with two_phase.
 
+@pytest.mark.long
 def test_a_two_phase_slot_is_refused_with_the_way_out(
         walpost, database, kafka, outbox, topics, reader):
     database.execute("create publication walpost for table outbox "
@@ -417,7 +418,7 @@ _BAD = "E'caf\\xe9'"
 
 @pytest.mark.parametrize("field", ["payload", "aggregate_id",
                                    *long_only("type", "headers")])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p8_a_byte_that_is_not_utf8_names_its_row(
         walpost, any_bytes, kafka, topics, reader, field):
     database = any_bytes

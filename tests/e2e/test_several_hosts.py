@@ -74,7 +74,6 @@ _VERBS = ["check", "verify", "recover --dry-run --order-by sequence", "init",
     always=[{"kind": KINDS[i % 3], "verb": verb}
             for i, verb in enumerate(_VERBS)],
     kind=KINDS, verb=_VERBS), ids=str)
-@pytest.mark.sample(3)
 @pytest.mark.long
 def test_verbs_take_the_host_behind_a_silent_one(
         walpost, database, outbox, kafka, topics, case):
@@ -95,6 +94,7 @@ def test_verbs_take_the_host_behind_a_silent_one(
         asked.stderr
 
 
+@pytest.mark.long
 def test_a_host_has_as_long_as_connect_timeout_says(
         walpost, database, outbox, kafka, topics):
     with SilentServer("accepts") as first:

@@ -78,6 +78,7 @@ def test_compose_makes_the_slot_as_the_administrator():
 
 
 @pytest.mark.parametrize("path", ["docker/walpost.yaml", "README.md"])
+@pytest.mark.sample(2)
 def test_no_shipped_configuration_makes_slots_by_itself(path):
     assert not re.search(r"^\s*create: true",
                          (REPOSITORY / path).read_text(), re.M)

@@ -51,6 +51,7 @@ def test_p10_sigint_is_as_good(walpost, database, kafka, outbox, topics):
     judge(outbox, kafka, relay, at_least=1)
 
 
+@pytest.mark.long
 def test_p10_what_was_acknowledged_is_confirmed_at_the_end(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics,
@@ -100,6 +101,7 @@ def test_p10_deadline_holds_while_kafka_is_frozen(
     judge(outbox, own_kafka, relay)
 
 
+@pytest.mark.long
 def test_p10_second_signal_ends_at_once(walpost, database, own_kafka, outbox,
                                         topics, small_window):
     relay = walpost(database, own_kafka, topics, delivery=small_window).run()

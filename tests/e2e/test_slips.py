@@ -40,7 +40,7 @@ def _state(database):
 
 @pytest.mark.parametrize("case", pairs(slip=list(_SLIPS), mapped=[False, True]),
                          ids=str)
-@pytest.mark.sample(15)
+@pytest.mark.long
 def test_init_makes_no_table_from_a_slip(walpost, database, kafka, topics, case):
     table, wanted = _SLIPS[case["slip"]]
     columns = _OTHERS if case["mapped"] else None
@@ -58,6 +58,7 @@ def test_init_makes_no_table_from_a_slip(walpost, database, kafka, topics, case)
         assert _state(database) == before, f"{verb} has made something"
 
 
+@pytest.mark.long
 def test_columns_that_a_new_table_would_not_have(walpost, database, kafka,
                                                  topics):
     """And no name that is similar. What --print shows is a table for them."""
@@ -86,6 +87,7 @@ def test_columns_that_a_new_table_would_not_have(walpost, database, kafka,
     assert record.key == b"42"
 
 
+@pytest.mark.long
 def test_print_for_a_table_that_exists(walpost, database, kafka, topics):
     """Nothing of a table that has other columns than walpost's own."""
     _make(database, "events", _OTHERS)

@@ -84,6 +84,7 @@ def test_p1_snapshot_killed_and_started_again(walpost, database, kafka, outbox,
     assert len(records) - len(outbox.expected()) <= first + 30
 
 
+@pytest.mark.long
 def test_p10_sigterm_interrupts_the_snapshot(walpost, database, kafka, outbox,
                                              topics):
     slow = _slow_start(walpost, outbox, kafka, topics, 3000)
@@ -226,6 +227,7 @@ def test_p10_the_metrics_count_its_rows(walpost, database, kafka, outbox,
         'walpost_skipped_events_total{class="topic_illegal"}') == 1
 
 
+@pytest.mark.long
 def test_two_that_start_together_take_one_snapshot(walpost, database, kafka,
                                                    outbox, topics):
     first = _slow_start(walpost, outbox, kafka, topics, 1500)
@@ -280,7 +282,7 @@ def test_p9_the_slot_is_dropped_during_the_snapshot(walpost, database, kafka,
 
 
 @pytest.mark.parametrize("store", ["file", "kafka", "postgres"])
-@pytest.mark.sample(3)
+@pytest.mark.long
 def test_p9_a_fresh_slot_names_the_checkpoint_of_the_slot_before(
         walpost, database, kafka, outbox, topics, directory, store):
     """And the command removes it."""

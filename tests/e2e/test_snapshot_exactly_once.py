@@ -191,6 +191,7 @@ def test_p8_a_row_that_cannot_be_delivered(walpost, database, kafka, outbox,
     assert judged == 500 + (action == "dead_letter")
 
 
+@pytest.mark.long
 def test_p8_the_brokers_reject_the_last_row(walpost, database, kafka, outbox,
                                             topics):
     """Nothing can be committed with it."""

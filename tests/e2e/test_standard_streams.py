@@ -26,7 +26,7 @@ def _wait_tail(database):
 
 @pytest.mark.parametrize("closed", [">&- 2>&-", "2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("words", ["verify --wait 0", "check", "prune --dry-run"])
-@pytest.mark.sample(10)
+@pytest.mark.long
 def test_closed_streams_change_no_exit_code(walpost, database, kafka, outbox,
                                             topics, closed, words):
     # pylint: disable=unused-argument
@@ -39,7 +39,7 @@ def test_closed_streams_change_no_exit_code(walpost, database, kafka, outbox,
 
 @pytest.mark.parametrize("words", ["check", "run --print-config",
                                    "verify --wait 0"])
-@pytest.mark.sample(3)
+@pytest.mark.long
 def test_output_that_cannot_be_written(walpost, database, kafka, outbox, topics,
                                        words):
     # pylint: disable=unused-argument
@@ -59,6 +59,7 @@ def test_manual_that_cannot_be_written():
     assert "stdout cannot be written: No space left" in ended.stderr
 
 
+@pytest.mark.long
 def test_tail_that_cannot_write(walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics)
     with open("/dev/full", "w", encoding="utf-8") as full, subprocess.Popen(

@@ -155,6 +155,7 @@ def test_at_a_row_that_cannot_be_delivered(walpost, database, kafka, topics,
     _look_at(page, "bad-row")
 
 
+@pytest.mark.long
 def test_names_are_text(walpost, database, kafka, topics, visit):
     name = '<img src=x onerror="a=1">'
     database.execute(f"""create table "{name.replace('"', '""')}" (
@@ -249,6 +250,7 @@ def test_a_relay_that_does_not_answer_and_one_that_starts_again(
                     ) == "none"
 
 
+@pytest.mark.long
 def test_a_screen_is_read_from_afar_and_nothing_flickers(
         walpost, database, kafka, topics, outbox, visit):
     relay = walpost(database, kafka, topics).run()
@@ -293,6 +295,7 @@ _VALUES = [
     ("rate(null)", "–"), ("serverVersion(170002)", "17.2")]
 
 
+@pytest.mark.long
 def test_values_have_their_units(walpost, database, kafka, topics, outbox,
                                  visit):
     assert outbox
@@ -324,6 +327,7 @@ _RESTART = """import('/page/history.js').then(({History}) => {
 })"""
 
 
+@pytest.mark.long
 def test_rates_are_by_the_clock_of_the_relay_and_never_negative(
         walpost, database, kafka, topics, outbox, visit):
     assert outbox
@@ -376,6 +380,7 @@ def test_no_secret_is_on_any_page(walpost, database, kafka, topics, outbox,
         assert secret not in relay.get(path)[1]
 
 
+@pytest.mark.long
 def test_a_browser_may_use_nothing_but_this_server(walpost, database, kafka,
                                                    topics, outbox, visit):
     assert outbox

@@ -97,6 +97,7 @@ def test_p1_p3_from_polling_to_the_wal_and_back(
     note(f"{_rows(database)} rows, {duplicates} duplicates, at most {most}")
 
 
+@pytest.mark.long
 def test_marking_without_a_slot_marks_nothing(polled, database):
     run_sql_file(database, "outbox_mark_published.sql")
     polled.insert(10)

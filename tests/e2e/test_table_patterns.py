@@ -156,6 +156,7 @@ def test_partitions_of_a_table_that_matches_are_no_tables(tenants, relay_of):
     assert relay.get("/readyz")[0] == 200, relay.log()
 
 
+@pytest.mark.long
 def test_p1_p9_rows_from_before_the_publication_are_named(tenants, relay_of):
     """A tenant whose table is not in the publication is the reason why walpost
     is not ready; the others go on."""
@@ -281,6 +282,7 @@ def test_a_star_that_is_escaped_is_a_star(tenants, relay_of):
     assert r"tenant_\\*.outbox" in shown or r"tenant_\*.outbox" in shown, shown
 
 
+@pytest.mark.long
 def test_init_and_the_other_verbs_have_all_tables_that_match(tenants, relay_of,
                                                              topics):
     tenants.make("tenant_1", "tenant_2")

@@ -127,7 +127,7 @@ _TABLES = {
 
 
 @pytest.mark.parametrize("table", _TABLES.values(), ids=_TABLES.keys())
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_table_of_the_field(walpost, database, kafka, reader, topics, table):
     def prefixed(value):
         return json.loads(json.dumps(value).replace("~", topics))
@@ -211,7 +211,7 @@ def test_partitioned_outbox_through_its_root(walpost, database, kafka, reader,
     "alter table outbox alter column aggregate_id type varchar(100)",
     "analyze outbox",
 ])
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 def test_change_of_the_table_in_mid_stream(walpost, database, kafka, outbox,
                                            reader, topics, change):
     database.execute("drop trigger remember on outbox")

@@ -79,7 +79,7 @@ def _being_made(database, relay):
 
 
 @pytest.mark.parametrize("snapshot", ["never", "initial"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p10_starting_names_the_transaction_that_a_new_slot_waits_for(
         walpost, database, kafka, outbox, topics, old_transaction, snapshot):
     relay = walpost(database, kafka, topics, snapshot=snapshot, outbox={

@@ -67,6 +67,7 @@ def test_table_of_init_refuses_what_could_never_be_delivered(
     database.execute(_ROW, ("order", "order-1"))
 
 
+@pytest.mark.long
 def test_init_print_only_prints(walpost, database, kafka, topics):
     relay = _manual(walpost, database, kafka, topics)
     printed = relay.verb("init", "--print")
@@ -164,7 +165,7 @@ def test_init_with_failover(walpost, database, kafka, topics):
     ("alter table outbox rename column payload to body", "payload"),
     ("drop table outbox", r"(?i)outbox"),
 ])
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 def test_check_finds_and_mends(walpost, database, kafka, topics, harm, remedy):
     relay = _manual(walpost, database, kafka, topics)
     assert relay.verb("init").returncode == 0
@@ -232,6 +233,7 @@ def test_tail_prints_events_from_a_temporary_slot(walpost, database, topics,
         "no slot to be left")
 
 
+@pytest.mark.long
 def test_version():
     said = subprocess.run([walpost_binary(), "version"], capture_output=True,
                           text=True)
@@ -267,7 +269,7 @@ def test_help_names_every_verb_and_its_exit_codes():
     ("prune", "--batch", "retention.batch_rows"),
     ("prune", "--pause", "retention.pause"),
 ])
-@pytest.mark.sample(4)
+@pytest.mark.long
 def test_help_names_the_defaults(verb, option, default):
     said = _said(verb, "--help")
     described = re.search(rf"{option} .*?(?=\n  -|\n\n|\Z)", said, re.S)[0]
@@ -296,6 +298,7 @@ def test_p10_status_tells_of_the_one_that_runs(walpost, database, kafka,
     assert stuck.returncode == 1 and "cannot be delivered" in stuck.stdout
 
 
+@pytest.mark.long
 def test_status_shows_what_a_restart_would_do(walpost, database, kafka, outbox,
                                               topics):
     relay = walpost(database, kafka, topics, checkpoint={"store": "postgres"},

@@ -109,6 +109,7 @@ def test_altered(relay, database, kafka, topics):
     assert _counts(report) == {"altered": 1, "duplicates": 1}
 
 
+@pytest.mark.long
 def test_wrong_topic(relay, database, kafka, topics):
     identity, key, payload = _row(database, 7)
     _produce(kafka, topics + "invoice", payload, key, id=identity,
@@ -117,6 +118,7 @@ def test_wrong_topic(relay, database, kafka, topics):
     assert _counts(report) == {"wrong_topic": 1, "duplicates": 1}
 
 
+@pytest.mark.long
 def test_wrong_key(relay, database, kafka, topics):
     identity, _, payload = _row(database, 7)
     _produce(kafka, topics + "order", payload, "stranger", id=identity,
@@ -143,6 +145,7 @@ def test_replayed_records_are_set_apart(relay, database, kafka, topics):
         "replayed": 1}
 
 
+@pytest.mark.long
 def test_records_without_a_row(relay, database, kafka, topics):
     _produce(kafka, topics + "order", "{}", id="nobody",
              walpost_position=_later(1))
@@ -186,6 +189,7 @@ def test_a_key_in_two_partitions(relay, database, kafka, topics):
     assert _counts(report) == {"split_key": 1, "duplicates": 4}
 
 
+@pytest.mark.long
 def test_a_list_of_ids_instead_of_the_table(relay, database, directory):
     ids = [row[0] for row in database.execute("select id::text from outbox")]
     path = directory / "ids"
@@ -237,6 +241,7 @@ def test_p6_many_rows_need_little_memory(
     assert int(measured.stdout.split()[-1]) < 150_000, "KiB"
 
 
+@pytest.mark.long
 def test_what_does_not_fit_is_refused(relay, database):
     said = relay.verb("verify", "--sequence", "nowhere")
     assert said.returncode == 2 and "'nowhere'" in said.stderr
@@ -331,7 +336,7 @@ _STEPS = {
 
 @pytest.mark.parametrize("steps, code, says", _EMPTY,
                          ids=[row[0].replace(" ", "-") for row in _EMPTY])
-@pytest.mark.sample(15)
+@pytest.mark.long
 def test_an_empty_table(walpost, database, kafka, outbox, topics, steps, code,
                         says):
     # Other tests may have letters in the usual topic.
@@ -384,6 +389,7 @@ def test_an_empty_table_that_is_polled(walpost, database, kafka, topics):
     assert "not compared" in report["notes"][0]
 
 
+@pytest.mark.long
 def test_a_gap_on_record_is_not_clean(relay, database):
     assert relay.stop() == 0
     comment = database.value(

@@ -173,6 +173,7 @@ def test_p1_a_lost_and_an_altered_one_are_named(relay_of, database, outbox,
     assert _found(report) == {"replayed": 1}, report
 
 
+@pytest.mark.sample(2)
 def test_p1_what_was_trimmed_is_not_missing(relay_of, database, outbox, broker):
     relay = relay_of().run()
     _insert(outbox, database, 8)
@@ -187,6 +188,7 @@ def test_p1_what_was_trimmed_is_not_missing(relay_of, database, outbox, broker):
     assert code == 1 and _found(report).get("missing") == 1, _found(report)
 
 
+@pytest.mark.long
 def test_p11_rows_without_a_key_are_not_expired_for_another_loss(
         relay_of, database, outbox, broker):
     relay = relay_of(checkpoint={"store": "none"}).run()
@@ -204,6 +206,7 @@ def test_p11_rows_without_a_key_are_not_expired_for_another_loss(
     assert code == 1 and _found(report)["missing"] >= 4, _found(report)
 
 
+@pytest.mark.long
 def test_p6_records_of_a_megabyte(relay_of, database, outbox):
     relay = relay_of().run()
     database.execute(
@@ -237,6 +240,7 @@ def test_p9_a_stream_that_was_made_again_is_filled_again(
     assert report["expected"] == 6
 
 
+@pytest.mark.long
 def test_p9_a_short_run_knows_what_it_wrote_to(relay_of, database, outbox,
                                                broker):
     """It ends right after its first events."""
@@ -249,6 +253,7 @@ def test_p9_a_short_run_knows_what_it_wrote_to(relay_of, database, outbox,
     relay.wait_unready("recover", 40)
 
 
+@pytest.mark.long
 def test_ids_and_other_topics(relay_of, database, outbox, broker, directory,
                               topics):
     """--ids and --topic, as with Kafka."""
@@ -266,6 +271,7 @@ def test_ids_and_other_topics(relay_of, database, outbox, broker, directory,
 
 @pytest.mark.parametrize("words", [
     ("dead-letters", "list"), ("shadow",), ("verify", "--read-uncommitted")])
+@pytest.mark.sample(6)
 def test_what_only_kafka_has_is_refused(relay_of, outbox, words):
     assert outbox
     said = relay_of().verb(*words)
@@ -274,6 +280,7 @@ def test_what_only_kafka_has_is_refused(relay_of, outbox, words):
 
 
 @pytest.mark.parametrize("retention", ["workqueue", "interest"])
+@pytest.mark.sample(2)
 def test_p11_a_stream_that_forgets_is_refused(walpost, database, nats, outbox,
                                               topics, retention):
     """Then nobody can tell what was sent."""
@@ -321,6 +328,7 @@ def test_a_missing_right_in_nats_is_named(walpost, database, directory, outbox,
         server.close()
 
 
+@pytest.mark.sample(2)
 def test_nobody_answers(relay_of, database, outbox, nats, redis, broker,
                         walpost, topics, directory):
     relay = relay_of()

@@ -71,7 +71,7 @@ def test_an_update_that_is_not_published_is_not_seen(
 @pytest.mark.parametrize("columns, lacking", [
     ({}, {"payload"}), ({"payload": "data"}, {"data"})],
     ids=["payload", "data"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p8_a_message_without_payload_stops_the_flow(
         walpost, database, kafka, reader, topics, columns, lacking):
     name, = lacking
@@ -100,6 +100,7 @@ def test_a_message_may_do_without_payload_when_that_is_said(
     assert record.value is None
 
 
+@pytest.mark.long
 def test_no_header_of_ours_comes_twice(walpost, database, kafka, outbox, reader,
                                        topics):
     relay = walpost(database, kafka, topics, route={
@@ -143,7 +144,7 @@ def test_p8_a_member_that_comes_twice_stops_the_flow(
     ({"route": {"headers": {"id": "event_id"}}}, "outbox.tables.columns.id"),
     ({"route": {"headers": {"walpost-position": "type"}}}, "reserved")],
     ids=["value.columns", "id", "walpost-"])
-@pytest.mark.sample(3)
+@pytest.mark.long
 def test_a_configuration_that_repeats_a_name_is_refused(
         walpost, database, kafka, topics, sections, words):
     relay = walpost(database, kafka, topics, **sections)

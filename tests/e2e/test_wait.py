@@ -69,6 +69,7 @@ def test_while_kafka_does_not_answer(walpost, database, outbox, topics,
     _exits(relay.verb("wait", "--lsn", lsn), 0)
 
 
+@pytest.mark.long
 def test_what_nobody_can_know(walpost, database, kafka, outbox, topics):
     """Refused with the reason, and at once where time would not help."""
     early = outbox.insert("order", "before")
@@ -119,6 +120,7 @@ def test_events_that_were_set_aside(walpost, database, kafka, outbox, topics):
     _exits(relay.verb("wait", "--event", good), 0)
 
 
+@pytest.mark.long
 def test_a_gap_is_not_taken_for_sent(walpost, database, kafka, outbox, topics):
     """The slot that was made again is confirmed past what it never had."""
     relay = walpost(database, kafka, topics,
@@ -139,6 +141,7 @@ def test_a_gap_is_not_taken_for_sent(walpost, database, kafka, outbox, topics):
            "because of a gap")
 
 
+@pytest.mark.long
 def test_any_spelling_of_an_id(walpost, database, kafka, outbox, topics):
     """What was set aside is found however its id is written."""
     relay = walpost(database, kafka, topics,
@@ -149,6 +152,7 @@ def test_any_spelling_of_an_id(walpost, database, kafka, outbox, topics):
                f"event {parked} is parked: walpost parked -c ")
 
 
+@pytest.mark.long
 def test_tables_that_count_alike(walpost, database, kafka, topics):
     """Number 1 of one table is not number 1 of the other."""
     for table in ("a", "b"):
@@ -168,6 +172,7 @@ def test_tables_that_count_alike(walpost, database, kafka, topics):
            "--table: public.c is not in outbox.tables")
 
 
+@pytest.mark.long
 def test_a_moment_without_the_publication(walpost, database, kafka, outbox,
                                           topics):
     """What the publication did not send was passed by the slot, too."""
@@ -184,6 +189,7 @@ def test_a_moment_without_the_publication(walpost, database, kafka, outbox,
            "because of a gap")
 
 
+@pytest.mark.long
 def test_without_a_birth_record(walpost, database, kafka, outbox, topics):
     """It is not known what came through the slot."""
     relay = walpost(database, kafka, topics)
@@ -193,6 +199,7 @@ def test_without_a_birth_record(walpost, database, kafka, outbox, topics):
            "not on record since when slot .* sends the rows of public.outbox")
 
 
+@pytest.mark.long
 def test_without_postgres(walpost, own_postgres, own_database, kafka, topics):
     """No answer is another one than: not yet."""
     relay = walpost(own_database, kafka, topics)
@@ -203,6 +210,7 @@ def test_without_postgres(walpost, own_postgres, own_database, kafka, topics):
 
 
 @pytest.mark.parametrize("crash", [False, True])
+@pytest.mark.sample(2)
 def test_nobody_runs(walpost, database, kafka, outbox, topics, crash):
     relay = walpost(database, kafka, topics).run()
     relay.kill() if crash else relay.stop()
@@ -253,6 +261,7 @@ def test_over_http(walpost, database, outbox, topics, own_kafka):
     assert relay.get("/wait")[0] == 400
 
 
+@pytest.mark.long
 def test_a_partitioned_table(walpost, database, kafka, topics):
     run_sql_file(database, "outbox_partitioned.sql")
     relay = walpost(database, kafka, topics).run()
@@ -262,6 +271,7 @@ def test_a_partitioned_table(walpost, database, kafka, topics):
     _exits(relay.verb("wait", "--event", event), 0)
 
 
+@pytest.mark.long
 def test_rows_behind_a_cursor(walpost, database, kafka, topics):
     database.execute(EVENTS)
     relay = walpost(database, kafka, topics, **events_sections())
@@ -277,6 +287,7 @@ def test_rows_behind_a_cursor(walpost, database, kafka, topics):
            "is not sent yet")
 
 
+@pytest.mark.long
 def test_rows_that_are_deleted_when_sent(walpost, database, kafka, outbox,
                                          topics):
     """Seen, then gone; but one that was never seen is not taken for sent."""
