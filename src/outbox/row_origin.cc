@@ -1,6 +1,6 @@
 #include "outbox/row_origin.h"
 
-#include "absl/strings/str_replace.h"
+#include "base/sql_name.h"
 #include "fmt/format.h"
 
 namespace walpost {
@@ -17,8 +17,7 @@ std::string IsOfOtherOriginSql(std::string_view table) {
       "FROM pg_catalog.pg_partition_tree({1}::regclass) UNION SELECT "
       "{1}::regclass) tree) = 0 THEN true END FROM "
       "pg_catalog.pg_xact_commit_timestamp_origin(xmin) written) END",
-      kOwnOriginPrefix,
-      "'" + absl::StrReplaceAll(std::string(table), {{"'", "''"}}) + "'");
+      kOwnOriginPrefix, QuoteText(table));
 }
 
 RowOrigin RowOriginOf(std::optional<std::string_view> text) {

@@ -1,6 +1,6 @@
 #include "verify/audit_queries.h"
 
-#include "absl/strings/str_replace.h"
+#include "base/sql_name.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
@@ -246,12 +246,11 @@ absl::Status FindUndecided(const AuditDatabase& evidence,
 std::string ChosenByKey(const JudgementOptions& options) {
   std::string condition;
   for (const auto& [topic, is_prefix] : options.chosen_partitions) {
-    const std::string name = absl::StrReplaceAll(topic, {{"'", "''"}});
-    condition += is_prefix ? fmt::format(
-                                 " AND substr(topic, 1, length('{0}')) <> "
-                                 "'{0}'",
-                                 name)
-                           : fmt::format(" AND topic <> '{}'", name);
+    const std::string name = QuoteText(topic);
+    condition +=
+        is_prefix
+            ? fmt::format(" AND substr(topic, 1, length({0})) <> {0}", name)
+            : fmt::format(" AND topic <> {}", name);
   }
   return condition;
 }

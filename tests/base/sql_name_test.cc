@@ -11,6 +11,12 @@ TEST(SqlNameTest, QuotesAnyName) {
   EXPECT_EQ(QuoteName(""), R"("")");
 }
 
+TEST(SqlNameTest, QuotesAnyText) {
+  EXPECT_EQ(QuoteText("outbox"), "'outbox'");
+  EXPECT_EQ(QuoteText(R"(it's "x")"), R"('it''s "x"')");
+  EXPECT_EQ(QuoteText(""), "''");
+}
+
 TEST(SqlNameTest, TheSchemaIsBeforeTheFirstDotThatIsNotQuoted) {
   const std::pair<const char*, const char*> rows[] = {
       {R"("public"."outbox")", R"("public")"},

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/sql_name.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/fields.h"
@@ -148,9 +149,7 @@ absl::StatusOr<std::string> NotifyTriggerSql(const Config& config,
                                              const std::string& table) {
   WALPOST_ASSIGN_OR_RETURN(std::string sql,
                            ForTable(kSql_outbox_notify, table));
-  std::string channel = config.polling.notify;
-  ReplaceAll(channel, "'", "''");
-  ReplaceAll(sql, kChannel, fmt::format("'{}'", channel));
+  ReplaceAll(sql, kChannel, QuoteText(config.polling.notify));
   return sql;
 }
 

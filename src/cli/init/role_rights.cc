@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/sql_name.h"
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "cli/shared/output.h"
 #include "fmt/format.h"
@@ -12,7 +13,6 @@
 #include "postgres/connect/quote.h"
 #include "postgres/connect/relation_oid.h"
 #include "postgres/connect/replication_right.h"
-#include "postgres/connect/sqlstate.h"
 #include "postgres/parking/parking_sql.h"
 
 namespace walpost {
@@ -20,13 +20,6 @@ namespace walpost {
 namespace asio = boost::asio;
 
 namespace {
-
-// For standard_conforming_strings, which is the default.
-std::string Literal(std::string_view text) {
-  std::string literal = "'";
-  for (const char c : text) literal += c == '\'' ? "''" : std::string(1, c);
-  return literal + "'";
-}
 
 std::string_view SchemaOf(std::string_view table) {
   return table.substr(0, table.find('.'));
@@ -93,7 +86,7 @@ std::vector<RoleRights::Right> RoleRights::RightsOf(const Config& config,
            fmt::format("coalesce((SELECT pg_catalog.has_schema_privilege({}, "
                        "oid, 'USAGE') FROM pg_catalog.pg_namespace WHERE "
                        "nspname = {}), true)",
-                       Literal(role), Literal(schema)),
+                       QuoteText(role), QuoteText(schema)),
            fmt::format("GRANT USAGE ON SCHEMA {} TO {};", QuoteName(schema),
                        QuoteName(role))});
     }
@@ -102,7 +95,7 @@ std::vector<RoleRights::Right> RoleRights::RightsOf(const Config& config,
           {fmt::format("has {} on {}", privilege, need.table),
            fmt::format("coalesce(pg_catalog.has_table_privilege({}, {}, "
                        "'{}'), true)",
-                       Literal(role), RelationOidSql(Literal, need.table),
+                       QuoteText(role), RelationOidSql(QuoteText, need.table),
                        privilege),
            fmt::format("GRANT {} ON {} TO {};", privilege,
                        QuoteQualifiedName(need.table), QuoteName(role))});
@@ -118,7 +111,7 @@ RoleRights::Right RoleRights::Ownership(const Config& config,
   if (!config.outbox.tables.empty()) {
     ours.clear();
     for (const TableOptions& table : config.outbox.tables) {
-      ours += (ours.empty() ? "ARRAY[" : ", ") + Literal(table.name);
+      ours += (ours.empty() ? "ARRAY[" : ", ") + QuoteText(table.name);
     }
     ours += "]::text[]";
   }
@@ -129,7 +122,7 @@ RoleRights::Right RoleRights::Ownership(const Config& config,
               "pg_catalog.pg_publication_tables t WHERE t.pubname = p.pubname "
               "AND t.schemaname || '.' || t.tablename <> ALL ({1})) FROM "
               "pg_catalog.pg_publication p WHERE p.pubname = {2}), true)",
-              Literal(role), ours, Literal(publication)),
+              QuoteText(role), ours, QuoteText(publication)),
           fmt::format("ALTER PUBLICATION {} OWNER TO {};",
                       QuoteName(publication), QuoteName(role))};
 }
