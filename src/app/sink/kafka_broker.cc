@@ -5,7 +5,7 @@
 #include "app/sink/checked_topics.h"
 #include "app/sink/topic_reader_options.h"
 #include "base/status_macros.h"
-#include "kafka/checkpoint/read_topic_record.h"
+#include "kafka/checkpoint/compacted_topic.h"
 #include "kafka/checks/cluster_check.h"
 #include "kafka/producer/kafka_sinks.h"
 #include "verify/topic_reader.h"

@@ -5,9 +5,9 @@
 
 #include "base/status_macros.h"
 #include "config/config.h"
+#include "kafka/client/admin_request.h"
 #include "kafka/client/connection_diagnosis.h"
 #include "kafka/client/new_client.h"
-#include "kafka/topics/topic_settings.h"
 #include "verify/topic_reader.h"
 
 namespace walpost {

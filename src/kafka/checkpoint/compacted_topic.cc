@@ -1,17 +1,21 @@
 #include "kafka/checkpoint/compacted_topic.h"
 
 #include <algorithm>
-#include <array>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/kafka_user.h"
 #include "base/status_macros.h"
+#include "checkpoint/uncommitted_checkpoint_scan.h"
 #include "fmt/format.h"
 #include "kafka/client/connection_diagnosis.h"
 #include "kafka/client/kafka_status.h"
+#include "kafka/client/new_client.h"
 #include "kafka/client/token_refresher.h"
-#include "kafka/topics/log_range.h"
-#include "kafka/topics/new_topic.h"
+#include "kafka/producer/producer_properties.h"
 
 namespace walpost {
 
@@ -25,6 +29,7 @@ constexpr int kPartition = 0;
 constexpr milliseconds kFirstSlice{500};
 constexpr milliseconds kMaxSlice{4'000};
 constexpr milliseconds kPause{50};
+constexpr std::chrono::seconds kRecordLimit{30};
 
 using Metadata =
     KafkaHandle<const rd_kafka_metadata_t, rd_kafka_metadata_destroy>;
@@ -36,6 +41,39 @@ int ToMillis(MonotonicTime::duration duration) {
 
 bool MayPass(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsAborted(status);
+}
+
+// A consumer without a group.
+absl::StatusOr<KafkaClient> MakeReadingClient(const ProducerOptions& options,
+                                              Isolation isolation) {
+  KafkaConf conf(rd_kafka_conf_new());
+  for (const auto& [property, value] : options.properties) {
+    WALPOST_ASSIGN_OR_RETURN(const std::string now, value.Read());
+    WALPOST_RETURN_IF_ERROR(SetKafkaProperty(conf.get(), property, now));
+  }
+  const std::pair<const char*, std::string> own[] = {
+      {"bootstrap.servers", options.brokers},
+      {"client.id", options.client_id + "-checkpoint"},
+      {"allow.auto.create.topics", "false"},
+      {"enable.partition.eof", "true"},
+      {"auto.offset.reset", "earliest"},
+      {"isolation.level", isolation == Isolation::kCommitted
+                              ? "read_committed"
+                              : "read_uncommitted"},
+      {"fetch.wait.max.ms", "10"},
+      {"reconnect.backoff.ms", "50"},
+      {"reconnect.backoff.max.ms", "1000"},
+  };
+  for (const auto& [property, value] : own) {
+    WALPOST_RETURN_IF_ERROR(SetKafkaProperty(conf.get(), property, value));
+  }
+  rd_kafka_conf_set_events(conf.get(), RD_KAFKA_EVENT_ERROR);
+  // Nobody reads this client's logs; its errors are sufficient.
+  rd_kafka_conf_set_log_cb(conf.get(), nullptr);
+  WALPOST_ASSIGN_OR_RETURN(rd_kafka_t * client,
+                           NewKafkaClient(RD_KAFKA_CONSUMER, std::move(conf),
+                                          options.token_command));
+  return KafkaClient(client);
 }
 
 }  // namespace
@@ -246,8 +284,8 @@ absl::Status CompactedTopic::ClientError() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<KafkaEvent> CompactedTopic::Answer(const Step& step,
-                                                  const AdminQuestion& ask) {
+absl::StatusOr<KafkaEvent> CompactedTopic::Answer(
+    const Step& step, const std::function<void(AdminRequest&)>& ask) {
   KafkaEvent event = AskController(client_.get(), deadline_, ask, stop_);
   if (event == nullptr) return Abandon(step.attempted, "no answer");
   return event;
@@ -282,71 +320,69 @@ absl::Status CompactedTopic::Create() {
   const TopicCreation creation{
       .partitions = 1,
       .config = {{"cleanup.policy", "compact"}, {"segment.bytes", "4194304"}}};
-  std::string reason;
-  const KafkaNewTopic wanted = MakeNewTopic(name_, creation, reason);
-  if (wanted == nullptr) {
-    return absl::FailedPreconditionError(
-        fmt::format("{}: {}", step.attempted, reason));
+  const absl::StatusOr<KafkaNewTopic> wanted = MakeNewTopic(name_, creation);
+  if (!wanted.ok()) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{}: {}", step.attempted, std::string(wanted.status().message())));
   }
-  std::array<rd_kafka_NewTopic_t*, 1> topics = {wanted.get()};
-  WALPOST_ASSIGN_OR_RETURN(
-      const KafkaEvent event,
-      Answer(step, [&](auto* client, auto* options, auto* answers) {
-        rd_kafka_CreateTopics(client, topics.data(), topics.size(), options,
-                              answers);
-      }));
+  const auto ask = [&](AdminRequest& request) {
+    request.CreateTopics({&*wanted, 1}, AdminRequest::Creation::kCreate);
+  };
+  WALPOST_ASSIGN_OR_RETURN(const KafkaEvent event, Answer(step, ask));
   const rd_kafka_resp_err_t refusal = rd_kafka_event_error(event.get());
   if (refusal != RD_KAFKA_RESP_ERR_NO_ERROR) return Failed(refusal, step);
-  size_t count = 0;
-  const rd_kafka_topic_result_t** results = rd_kafka_CreateTopics_result_topics(
-      rd_kafka_event_CreateTopics_result(event.get()), &count);
-  if (count == 0) return Abandon(step.attempted, "no answer");
-  const rd_kafka_resp_err_t code = rd_kafka_topic_result_error(results[0]);
-  if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return absl::OkStatus();
-  if (code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) {
+  const std::vector<CreatedTopic> created = CreatedTopics(event.get());
+  if (created.empty()) return Abandon(step.attempted, "no answer");
+  const CreatedTopic& its = created[0];
+  if (its.error == RD_KAFKA_RESP_ERR_NO_ERROR) return absl::OkStatus();
+  if (its.error == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) {
     return absl::UnavailableError(
         fmt::format("{}: another instance was faster", step.attempted));
   }
-  const char* detail = rd_kafka_topic_result_error_string(results[0]);
-  return Failed(code,
-                {fmt::format("{}: {}", step.attempted, detail ? detail : ""),
-                 step.right});
+  return Failed(its.error, {fmt::format("{}: {}", step.attempted, its.detail),
+                            step.right});
 }
 
 absl::StatusOr<CompactedTopic::Policy> CompactedTopic::CleanupPolicy() {
   const Policy no_right{"", "grant DESCRIBE_CONFIGS on it"};
   const Policy no_answer{"", "the brokers do not describe topics"};
   const Step step{fmt::format("describing topic {}", name_), "DescribeConfigs"};
-  const KafkaConfigResource resource(
-      rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name_.c_str()));
-  std::array<rd_kafka_ConfigResource_t*, 1> resources = {resource.get()};
-  WALPOST_ASSIGN_OR_RETURN(
-      const KafkaEvent event,
-      Answer(step, [&](auto* client, auto* options, auto* answers) {
-        rd_kafka_DescribeConfigs(client, resources.data(), resources.size(),
-                                 options, answers);
-      }));
-  rd_kafka_resp_err_t code = rd_kafka_event_error(event.get());
-  if (code == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE) return no_answer;
-  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return Failed(code, step);
-  size_t count = 0;
-  const rd_kafka_ConfigResource_t** described =
-      rd_kafka_DescribeConfigs_result_resources(
-          rd_kafka_event_DescribeConfigs_result(event.get()), &count);
-  if (count == 0) return no_right;
-  code = rd_kafka_ConfigResource_error(described[0]);
-  if (code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED) return no_right;
-  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return Failed(code, step);
-  const rd_kafka_ConfigEntry_t** entries =
-      rd_kafka_ConfigResource_configs(described[0], &count);
-  for (size_t i = 0; i < count; ++i) {
-    const std::string_view name = rd_kafka_ConfigEntry_name(entries[i]);
-    const char* value = rd_kafka_ConfigEntry_value(entries[i]);
-    if (name == "cleanup.policy" && value != nullptr) {
-      return Policy{value, ""};
-    }
+  const auto ask = [&](AdminRequest& request) {
+    request.DescribeSettings(RD_KAFKA_RESOURCE_TOPIC, name_);
+  };
+  WALPOST_ASSIGN_OR_RETURN(const KafkaEvent event, Answer(step, ask));
+  const DescribedSettings settings = SettingsOf(event.get());
+  if (settings.error == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE) {
+    return no_answer;
   }
-  return no_right;
+  if (settings.error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED) {
+    return no_right;
+  }
+  if (settings.error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    return Failed(settings.error, step);
+  }
+  const auto found = settings.values.find("cleanup.policy");
+  return found == settings.values.end() ? no_right : Policy{found->second, ""};
+}
+
+absl::StatusOr<std::string> ReadTopicRecord(const ProducerOptions& kafka,
+                                            const TopicRecord& record,
+                                            std::stop_token stop) {
+  WALPOST_ASSIGN_OR_RETURN(
+      const std::unique_ptr<CompactedTopic> topic,
+      CompactedTopic::Connect(kafka, record.topic, std::move(stop),
+                              Clock::now() + kRecordLimit));
+  WALPOST_RETURN_IF_ERROR(topic->Ensure().status());
+  SourceIdentity identity;
+  identity.system_identifier = record.system_identifier;
+  const std::string wanted = record.key();
+  std::string found;
+  WALPOST_RETURN_IF_ERROR(topic->Read(
+      [&](std::string_view key, std::optional<std::string_view> value) {
+        if (key == wanted) found = value.value_or("");
+      },
+      UncommittedCheckpointScan(record.name, identity)));
+  return found;
 }
 
 }  // namespace walpost

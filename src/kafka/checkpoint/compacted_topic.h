@@ -21,13 +21,19 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/time.h"
+#include "checkpoint/topic_record.h"
 #include "checkpoint/uncommitted_checkpoint_scan.h"
-#include "kafka/checkpoint/topic_reading.h"
-#include "kafka/client/admin_question.h"
+#include "kafka/client/admin_request.h"
+#include "kafka/client/handles.h"
 #include "kafka/client/producer_options.h"
-#include "kafka/topics/log_range.h"
 
 namespace walpost {
+
+// Which records are read.
+enum class Isolation {
+  kCommitted,    // only those of committed transactions
+  kUncommitted,  // all
+};
 
 class CompactedTopic {
  public:
@@ -87,7 +93,8 @@ class CompactedTopic {
   absl::Status ClientError();
 
   // The answer to an administrative request; it may be an error.
-  absl::StatusOr<KafkaEvent> Answer(const Step& step, const AdminQuestion& ask);
+  absl::StatusOr<KafkaEvent> Answer(
+      const Step& step, const std::function<void(AdminRequest&)>& ask);
 
   // 0: the topic does not exist.
   absl::StatusOr<int> CountPartitions();
@@ -112,5 +119,16 @@ class CompactedTopic {
 absl::Status RequireCompaction(const std::string& topic,
                                const std::string& policy,
                                const std::string& brokers);
+
+// Reads the value of a record of walpost in the checkpoint topic; empty: it
+// does not exist. Makes the topic if
+// it is missing. Waits for the end of a transaction that hides the record.
+// Blocks for up to 30 s: for a helper thread.
+//
+// kUnavailable: try again. kCancelled: asked to stop. kFailedPrecondition: as
+// CompactedTopic has it.
+absl::StatusOr<std::string> ReadTopicRecord(const ProducerOptions& kafka,
+                                            const TopicRecord& record,
+                                            std::stop_token stop);
 
 }  // namespace walpost

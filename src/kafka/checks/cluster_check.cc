@@ -3,9 +3,7 @@
 #include <librdkafka/rdkafka.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -17,12 +15,11 @@
 #include "kafka/checks/silent_brokers.h"
 #include "kafka/checks/transactions_check.h"
 #include "kafka/checks/transactions_probe.h"
+#include "kafka/client/admin_request.h"
 #include "kafka/client/connection_diagnosis.h"
-#include "kafka/client/handles.h"
 #include "kafka/client/new_client.h"
 #include "kafka/producer/producer_properties.h"
 #include "kafka/topics/topic_rights.h"
-#include "kafka/topics/topic_settings.h"
 
 namespace walpost {
 namespace {

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "kafka/client/admin_question.h"
-#include "kafka/client/handles.h"
+#include "kafka/client/admin_request.h"
 
 namespace walpost {
 namespace {
@@ -24,21 +23,6 @@ bool IsAnswer(rd_kafka_resp_err_t code) {
   return std::ranges::find(kNoAnswers, code) == std::end(kNoAnswers);
 }
 
-void Ask(rd_kafka_t* client, int32_t node, int timeout_millis,
-         rd_kafka_queue_t* answers) {
-  const char* name = kAnyTopic;
-  const KafkaTopicCollection topics(
-      rd_kafka_TopicCollection_of_topic_names(&name, 1));
-  const KafkaAdminOptions options(
-      rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS));
-  rd_kafka_AdminOptions_set_broker(options.get(), node, nullptr, 0);
-  rd_kafka_AdminOptions_set_request_timeout(options.get(), timeout_millis,
-                                            nullptr, 0);
-  rd_kafka_AdminOptions_set_opaque(
-      options.get(), reinterpret_cast<void*>(static_cast<intptr_t>(node)));
-  rd_kafka_DescribeTopics(client, topics.get(), options.get(), answers);
-}
-
 }  // namespace
 
 std::set<int32_t> FindSilentBrokers(rd_kafka_t* client,
@@ -48,7 +32,11 @@ std::set<int32_t> FindSilentBrokers(rd_kafka_t* client,
   const KafkaQueue answers(rd_kafka_queue_new(client));
   for (int i = 0; i < count; ++i) {
     silent.insert(brokers[i].id);
-    Ask(client, brokers[i].id, timeout_millis, answers.get());
+    AdminRequest(client, answers.get())
+        .Within(std::chrono::milliseconds(timeout_millis))
+        .To(brokers[i].id)
+        .Marked(reinterpret_cast<void*>(static_cast<intptr_t>(brokers[i].id)))
+        .DescribeTopics({kAnyTopic});
   }
   const MonotonicTime deadline = AfterMillis(timeout_millis);
   for (int i = 0; i < count; ++i) {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <limits>
-#include <optional>
 #include <utility>
 
 #include "fmt/format.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/finding.h"
-#include "kafka/checks/topics_check.h"
+#include "base/kafka_user.h"
 
 namespace walpost {
 

@@ -16,9 +16,7 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
-#include <string>
 
-#include "absl/status/statusor.h"
 #include "kafka/checks/transactions_check.h"
 #include "kafka/client/producer_options.h"
 

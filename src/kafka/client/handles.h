@@ -37,11 +37,7 @@ using KafkaTopic = KafkaHandle<rd_kafka_topic_t, rd_kafka_topic_destroy>;
 using KafkaMessage = KafkaHandle<rd_kafka_message_t, rd_kafka_message_destroy>;
 using KafkaNewTopic =
     KafkaHandle<rd_kafka_NewTopic_t, rd_kafka_NewTopic_destroy>;
-using KafkaTopicCollection =
-    KafkaHandle<rd_kafka_TopicCollection_t, rd_kafka_TopicCollection_destroy>;
 using KafkaAdminOptions =
     KafkaHandle<rd_kafka_AdminOptions_t, rd_kafka_AdminOptions_destroy>;
-using KafkaConfigResource =
-    KafkaHandle<rd_kafka_ConfigResource_t, rd_kafka_ConfigResource_destroy>;
 
 }  // namespace walpost

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/bearer_token.h"
-#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "kafka/client/handles.h"
 #include "loop/blocking_call.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "kafka/client/handles.h"
+#include "kafka/client/admin_request.h"
 
 namespace walpost {
 namespace {
@@ -49,18 +49,9 @@ void BrokerLiveness::OnTick(MonotonicTime now, const std::string& topic) {
 }
 
 void BrokerLiveness::Ask(int32_t node, const std::string& topic) {
-  const char* name = topic.c_str();
-  const KafkaTopicCollection collection(
-      rd_kafka_TopicCollection_of_topic_names(&name, 1));
-  const KafkaAdminOptions options(
-      rd_kafka_AdminOptions_new(client_, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS));
-  char ignored[1];
-  if (node != kAnyNode) {
-    rd_kafka_AdminOptions_set_broker(options.get(), node, ignored,
-                                     sizeof(ignored));
-  }
-  rd_kafka_AdminOptions_set_opaque(options.get(), OpaqueOf(node));
-  rd_kafka_DescribeTopics(client_, collection.get(), options.get(), queue_);
+  AdminRequest request(client_, queue_);
+  if (node != kAnyNode) request.To(node);
+  request.Marked(OpaqueOf(node)).DescribeTopics({topic});
 }
 
 bool BrokerLiveness::OnAnswer(rd_kafka_event_t* event) {

@@ -27,7 +27,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "kafka/client/last_answer.h"
+#include "kafka/client/response_observer.h"
 #include "kafka/producer/producer_statistics.h"
 
 namespace walpost {

@@ -14,7 +14,6 @@
 // Pure; a value. One per producer and topic.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 

@@ -1,23 +1,54 @@
 #include "kafka/producer/producer_properties.h"
 
+#include <librdkafka/rdkafka.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
+#include <sstream>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "base/nearest_word.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "kafka/client/property_catalog.h"
 
 namespace walpost {
 namespace {
+
+// librdkafka only prints them as the table of its CONFIGURATION.md:
+//
+//   Property  | C/P | Range           | Default | Importance | Description
+//   linger.ms |  P  | 0 .. 900000     |       5 | high       | ...
+// The properties of the linked librdkafka: name -> range, such as "0 .. 900000"
+// or "none, gzip, snappy, lz4, zstd"; empty: any text.
+std::map<std::string, std::string> KafkaProperties() {
+  char* text = nullptr;
+  size_t size = 0;
+  FILE* stream = open_memstream(&text, &size);
+  if (stream == nullptr) return {};
+  rd_kafka_conf_properties_show(stream);
+  fclose(stream);
+  const std::unique_ptr<char, decltype(&std::free)> owned(text, &std::free);
+  std::map<std::string, std::string> properties;
+  std::istringstream lines(std::string(text, size));
+  for (std::string line; std::getline(lines, line);) {
+    const std::vector<std::string> cells = absl::StrSplit(line, '|');
+    if (cells.size() < 6) continue;
+    const std::string name(absl::StripAsciiWhitespace(cells[0]));
+    properties[name] = std::string(absl::StripAsciiWhitespace(cells[2]));
+  }
+  return properties;
+}
 
 struct Property {
   const char* name;

@@ -1,6 +1,5 @@
 #include "kafka/producer/producer_statistics.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "rapidjson/memorystream.h"

@@ -1,17 +1,15 @@
 #include "kafka/topics/topic_creator.h"
 
-#include <array>
 #include <chrono>
 
 #include "fmt/format.h"
-#include "kafka/client/handles.h"
-#include "kafka/topics/new_topic.h"
+#include "kafka/client/admin_request.h"
 #include "log/log.h"
 
 namespace walpost {
 namespace {
 
-constexpr int kRequestMillis = 10'000;
+constexpr std::chrono::seconds kRequestLimit{10};
 constexpr std::chrono::seconds kAskAgainAfter{3};
 
 absl::Status CannotCreate(std::string_view topic, std::string_view detail) {
@@ -28,23 +26,15 @@ bool IsUndecided(rd_kafka_resp_err_t code) {
          code == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE;
 }
 
-struct Answer {
-  rd_kafka_resp_err_t code;
-  std::string detail;
-};
-
-Answer AnswerOf(rd_kafka_event_t* event) {
+// The one topic of a request.
+CreatedTopic AnswerOf(rd_kafka_event_t* event) {
   const rd_kafka_resp_err_t failure = rd_kafka_event_error(event);
   if (failure != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return {failure, rd_kafka_event_error_string(event)};
+    return {"", failure, rd_kafka_event_error_string(event)};
   }
-  size_t count = 0;
-  const rd_kafka_topic_result_t** results = rd_kafka_CreateTopics_result_topics(
-      rd_kafka_event_CreateTopics_result(event), &count);
-  if (count == 0) return {RD_KAFKA_RESP_ERR__BAD_MSG, "no answer"};
-  const rd_kafka_resp_err_t code = rd_kafka_topic_result_error(results[0]);
-  const char* detail = rd_kafka_topic_result_error_string(results[0]);
-  return {code, detail == nullptr ? rd_kafka_err2str(code) : detail};
+  const std::vector<CreatedTopic> created = CreatedTopics(event);
+  if (created.empty()) return {"", RD_KAFKA_RESP_ERR__BAD_MSG, "no answer"};
+  return created[0];
 }
 
 }  // namespace
@@ -99,24 +89,17 @@ std::string TopicCreator::RefusalOf(const std::string& topic) const {
 absl::Status TopicCreator::Ask(Attempts::value_type& attempt,
                                const TopicCreation& creation) {
   const std::string& topic = attempt.first;
-  std::string rejection;
-  const KafkaNewTopic wanted = MakeNewTopic(topic, creation, rejection);
-  if (wanted == nullptr) return CannotCreate(topic, rejection);
-  char reason[512];
-  const KafkaAdminOptions options(
-      rd_kafka_AdminOptions_new(client_, RD_KAFKA_ADMIN_OP_CREATETOPICS));
-  rd_kafka_AdminOptions_set_request_timeout(options.get(), kRequestMillis,
-                                            reason, sizeof(reason));
-  rd_kafka_AdminOptions_set_operation_timeout(options.get(), kRequestMillis,
-                                              reason, sizeof(reason));
-  rd_kafka_AdminOptions_set_opaque(options.get(), &attempt);
-  if (attempt.second.is_probe) {
-    rd_kafka_AdminOptions_set_validate_only(options.get(), 1, reason,
-                                            sizeof(reason));
+  const absl::StatusOr<KafkaNewTopic> wanted = MakeNewTopic(topic, creation);
+  if (!wanted.ok()) {
+    return CannotCreate(topic, std::string(wanted.status().message()));
   }
-  std::array<rd_kafka_NewTopic_t*, 1> topics = {wanted.get()};
-  rd_kafka_CreateTopics(client_, topics.data(), topics.size(), options.get(),
-                        queue_);
+  AdminRequest(client_, queue_)
+      .Within(kRequestLimit)
+      .Creating(kRequestLimit)
+      .Marked(&attempt)
+      .CreateTopics({&*wanted, 1}, attempt.second.is_probe
+                                       ? AdminRequest::Creation::kValidate
+                                       : AdminRequest::Creation::kCreate);
   attempt.second.is_asking = true;
   return absl::OkStatus();
 }
@@ -124,17 +107,17 @@ absl::Status TopicCreator::Ask(Attempts::value_type& attempt,
 void TopicCreator::OnAnswer(rd_kafka_event_t* event, MonotonicTime now) {
   auto& [topic, attempt] =
       *static_cast<Attempts::value_type*>(rd_kafka_event_opaque(event));
-  const Answer answer = AnswerOf(event);
+  const CreatedTopic answer = AnswerOf(event);
   attempt.is_asking = false;
-  if (attempt.is_probe) return OnProbed(attempt, answer.code, answer.detail);
-  if (answer.code == RD_KAFKA_RESP_ERR_NO_ERROR) {
+  if (attempt.is_probe) return OnProbed(attempt, answer.error, answer.detail);
+  if (answer.error == RD_KAFKA_RESP_ERR_NO_ERROR) {
     LogInfo({{"topic", topic}}, "created topic {}", topic);
-  } else if (IsUndecided(answer.code)) {
+  } else if (IsUndecided(answer.error)) {
     LogWarn({{"topic", topic}},
             "topic {} may not be created, if it is missing: {}; grant "
             "CREATE on it, or remove create_topics",
             topic, answer.detail);
-  } else if (answer.code != RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) {
+  } else if (answer.error != RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) {
     attempt.refusal = CannotCreate(topic, answer.detail);
     attempt.again_at = now + kAskAgainAfter;
     return;

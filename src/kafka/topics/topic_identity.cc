@@ -1,8 +1,7 @@
 #include "kafka/topics/topic_identity.h"
 
 #include "fmt/format.h"
-#include "kafka/client/handles.h"
-#include "kafka/topics/described_topic.h"
+#include "kafka/client/admin_request.h"
 
 namespace walpost {
 
@@ -40,34 +39,22 @@ void TopicIdentity::OnTick(const std::vector<std::string_view>& acknowledged,
 
 void TopicIdentity::Ask(const std::vector<std::string>& topics) {
   if (topics.empty()) return;
-  std::vector<const char*> names;
-  names.reserve(topics.size());
-  for (const std::string& topic : topics) names.push_back(topic.c_str());
-  const KafkaTopicCollection collection(
-      rd_kafka_TopicCollection_of_topic_names(names.data(), names.size()));
-  const KafkaAdminOptions options(
-      rd_kafka_AdminOptions_new(client_, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS));
-  char ignored[1];
-  rd_kafka_AdminOptions_set_request_timeout(
-      options.get(), static_cast<int>(kRequestLimit.count()), ignored,
-      sizeof(ignored));
-  rd_kafka_DescribeTopics(client_, collection.get(), options.get(), queue_);
+  AdminRequest(client_, queue_).Within(kRequestLimit).DescribeTopics(topics);
   is_asking_ = true;
 }
 
 void TopicIdentity::OnAnswer(rd_kafka_event_t* event) {
   is_asking_ = false;
-  if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR) return;
-  for (const rd_kafka_TopicDescription_t* topic : DescribedTopics(event)) {
-    const std::string name = rd_kafka_TopicDescription_name(topic);
-    const std::string id = IdOf(topic);
+  for (const DescribedTopic& topic : DescribedTopics(event)) {
     // The first record to a missing topic may create it again; its id will show
     // it.
-    missing_.erase(name);
-    if (ErrorOf(topic) == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) {
-      missing_.insert(name);
+    missing_.erase(topic.name);
+    if (topic.error == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) {
+      missing_.insert(topic.name);
     }
-    if (id.empty() || ids_.Observe(name, id)) awaited_.erase(name);
+    if (topic.id.empty() || ids_.Observe(topic.name, topic.id)) {
+      awaited_.erase(topic.name);
+    }
   }
 }
 

@@ -1,9 +1,7 @@
 #include "kafka/transactions/hanging_transaction_guard.h"
 
 #include "fmt/format.h"
-#include "kafka/client/handles.h"
-#include "kafka/client/listed_offset.h"
-#include "kafka/topics/described_topic.h"
+#include "kafka/client/admin_request.h"
 
 namespace walpost {
 namespace {
@@ -61,23 +59,16 @@ void HangingTransactionGuard::Ask(Topic& topic) {
 }
 
 void HangingTransactionGuard::AskForTopic(Topic& topic) {
-  const char* name = topic.name.c_str();
-  const KafkaTopicCollection collection(
-      rd_kafka_TopicCollection_of_topic_names(&name, 1));
-  const KafkaAdminOptions options(
-      rd_kafka_AdminOptions_new(client_, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS));
-  rd_kafka_AdminOptions_set_request_timeout(
-      options.get(), static_cast<int>(kRequestLimit.count()), nullptr, 0);
-  rd_kafka_AdminOptions_set_opaque(options.get(), &topic);
-  rd_kafka_DescribeTopics(client_, collection.get(), options.get(), queue_);
+  AdminRequest(client_, queue_)
+      .Within(kRequestLimit)
+      .Marked(&topic)
+      .DescribeTopics({topic.name});
 }
 
 void HangingTransactionGuard::AskForOffsets(Topic& topic) {
-  const KafkaPartitionList asked(rd_kafka_topic_partition_list_new(16));
+  TopicPartitions asked;
   const auto add = [&](int32_t partition) {
-    rd_kafka_topic_partition_list_add(asked.get(), topic.name.c_str(),
-                                      partition)
-        ->offset = RD_KAFKA_OFFSET_SPEC_LATEST;
+    asked.emplace_back(topic.name, partition);
   };
   const bool is_for_ends = topic.ask == Topic::Ask::kEnds;
   if (is_for_ends) {
@@ -85,13 +76,12 @@ void HangingTransactionGuard::AskForOffsets(Topic& topic) {
   } else {
     topic.ends.ForEachPartition(add);
   }
-  const KafkaAdminOptions options =
-      ListOffsetsOptions(client_,
-                         is_for_ends ? RD_KAFKA_ISOLATION_LEVEL_READ_UNCOMMITTED
-                                     : RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED,
-                         kRequestLimit);
-  rd_kafka_AdminOptions_set_opaque(options.get(), &topic);
-  rd_kafka_ListOffsets(client_, asked.get(), options.get(), queue_);
+  AdminRequest(client_, queue_)
+      .Within(kRequestLimit)
+      .Marked(&topic)
+      .ListOffsets(asked, RD_KAFKA_OFFSET_SPEC_LATEST,
+                   is_for_ends ? RD_KAFKA_ISOLATION_LEVEL_READ_UNCOMMITTED
+                               : RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED);
 }
 
 bool HangingTransactionGuard::OnDescribed(rd_kafka_event_t* event) {
@@ -109,24 +99,18 @@ bool HangingTransactionGuard::OnDescribed(rd_kafka_event_t* event) {
 // ends.
 HangingTransactionGuard::Topic::Ask HangingTransactionGuard::NextOf(
     Topic& topic, rd_kafka_event_t* described) {
-  if (rd_kafka_event_error(described) != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return Topic::Ask::kTopic;
-  }
-  const auto found = DescribedTopics(described);
+  const std::vector<DescribedTopic> found = DescribedTopics(described);
   if (found.empty()) return Topic::Ask::kTopic;
-  const rd_kafka_resp_err_t error = ErrorOf(found[0]);
-  if (error == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE) {
+  const DescribedTopic& its = found[0];
+  if (its.error == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE) {
     return Topic::Ask::kTopic;
   }
-  size_t partitions = 0;
-  rd_kafka_TopicDescription_partitions(found[0], &partitions);
-  if (error != RD_KAFKA_RESP_ERR_NO_ERROR || partitions == 0) {
+  if (its.error != RD_KAFKA_RESP_ERR_NO_ERROR || its.partitions == 0) {
     return Topic::Ask::kNothing;
   }
-  std::string id = IdOf(found[0]);
-  if (!topic.ends.empty() && topic.id == id) return Topic::Ask::kStableEnds;
-  topic.id = std::move(id);
-  topic.partitions = static_cast<int32_t>(partitions);
+  if (!topic.ends.empty() && topic.id == its.id) return Topic::Ask::kStableEnds;
+  topic.id = its.id;
+  topic.partitions = static_cast<int32_t>(its.partitions);
   topic.ends = {};
   return Topic::Ask::kEnds;
 }
@@ -138,20 +122,15 @@ bool HangingTransactionGuard::OnOffsets(rd_kafka_event_t* event) {
   const bool are_ends = topic->ask == Topic::Ask::kEnds;
   topic->ask = Topic::Ask::kTopic;
   if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR) return true;
-  size_t count = 0;
-  const auto** infos = rd_kafka_ListOffsets_result_infos(
-      rd_kafka_event_ListOffsets_result(event), &count);
   OpenTransactionOffsets ends =
       are_ends ? OpenTransactionOffsets() : topic->ends;
-  for (size_t i = 0; i < count; ++i) {
-    const rd_kafka_topic_partition_t* listed =
-        rd_kafka_ListOffsetsResultInfo_topic_partition(infos[i]);
-    const bool is_known = ErrorOfListed(*listed) == RD_KAFKA_RESP_ERR_NO_ERROR;
+  for (const ListedOffset& listed : ListedOffsets(event)) {
+    const bool is_known = listed.error == RD_KAFKA_RESP_ERR_NO_ERROR;
     if (are_ends && !is_known) return true;
     if (are_ends) {
-      ends.Add(listed->partition, listed->offset);
+      ends.Add(listed.partition, listed.offset);
     } else if (is_known) {
-      ends.Observe(listed->partition, listed->offset);
+      ends.Observe(listed.partition, listed.offset);
     }
   }
   topic->ends = ends;

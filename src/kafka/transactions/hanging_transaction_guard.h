@@ -28,7 +28,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"

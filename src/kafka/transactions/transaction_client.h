@@ -24,10 +24,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/time.h"
 #include "delivery/record_sink.h"
 #include "kafka/client/producer_options.h"
-#include "kafka/transactions/in_doubt_requests.h"
+#include "kafka/client/response_observer.h"
 #include "kafka/transactions/transaction_status.h"
 #include "loop/blocking_call.h"
 
