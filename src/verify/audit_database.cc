@@ -1,6 +1,5 @@
 #include "verify/audit_database.h"
 
-#include <sqlite3.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -81,35 +80,6 @@ constexpr char kSorted[] = R"(
     WHERE rowid IN (SELECT record FROM unlike);
 )";
 
-void BindText(sqlite3_stmt* statement, int column,
-              const std::optional<std::string>& text) {
-  if (!text) {
-    sqlite3_bind_null(statement, column);
-  } else {
-    sqlite3_bind_text(statement, column, text->data(),
-                      static_cast<int>(text->size()), SQLITE_TRANSIENT);
-  }
-}
-
-void BindBytes(sqlite3_stmt* statement, int column,
-               const std::optional<std::string_view>& bytes) {
-  if (!bytes) {
-    sqlite3_bind_null(statement, column);
-  } else {
-    sqlite3_bind_blob(statement, column, bytes->empty() ? "" : bytes->data(),
-                      static_cast<int>(bytes->size()), SQLITE_TRANSIENT);
-  }
-}
-
-void BindNumber(sqlite3_stmt* statement, int column,
-                std::optional<int64_t> number) {
-  if (!number) {
-    sqlite3_bind_null(statement, column);
-  } else {
-    sqlite3_bind_int64(statement, column, *number);
-  }
-}
-
 std::optional<int64_t> HashOfKey(const std::optional<std::string_view>& key) {
   if (!key) return std::nullopt;
   return PartitionHash(key->data(), key->size());
@@ -126,11 +96,11 @@ absl::StatusOr<std::unique_ptr<AuditDatabase>> AuditDatabase::Create(
         "{} cannot be written: choose another --work-directory", directory));
   }
   close(file);
-  sqlite3* database = nullptr;
-  const int code = sqlite3_open(path.c_str(), &database);
-  std::unique_ptr<AuditDatabase> evidence(new AuditDatabase(database, path));
+  std::unique_ptr<AuditDatabase> evidence(new AuditDatabase(path));
   evidence->forms_ = forms;
-  if (code != SQLITE_OK) return evidence->Error("opening");
+  if (evidence->database_.Open(path) != SQLITE_OK) {
+    return evidence->Error("opening");
+  }
   WALPOST_RETURN_IF_ERROR(evidence->Run(kSchema));
   WALPOST_RETURN_IF_ERROR(evidence->Prepare(
       "INSERT INTO read_rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
@@ -150,18 +120,15 @@ absl::StatusOr<std::unique_ptr<AuditDatabase>> AuditDatabase::Create(
   return evidence;
 }
 
-AuditDatabase::AuditDatabase(sqlite3* database, std::string path)
-    : database_(database), path_(std::move(path)) {}
+AuditDatabase::~AuditDatabase() { unlink(path_.c_str()); }
 
-AuditDatabase::~AuditDatabase() {
-  sqlite3_finalize(add_row_);
-  sqlite3_finalize(add_record_);
-  sqlite3_finalize(add_newer_);
-  sqlite3_finalize(add_disposition_);
-  sqlite3_finalize(add_partition_);
-  sqlite3_finalize(add_compacted_);
-  sqlite3_close(database_);
-  unlink(path_.c_str());
+template <typename... Values>
+absl::Status AuditDatabase::Insert(SqliteStatement& statement,
+                                   const Values&... values) {
+  statement.Bind(values...);
+  const int code = statement.Step();
+  statement.Reset();
+  return code == SQLITE_DONE ? absl::OkStatus() : Error("writing");
 }
 
 absl::Status AuditDatabase::Add(const ExpectedRecord& row) {
@@ -173,22 +140,12 @@ absl::Status AuditDatabase::Add(const ExpectedRecord& row) {
     value_form = forms_->value.OfRow(row.value);
     value = value_form;
   }
-  BindText(add_row_, 1, row.id);
-  BindText(add_row_, 2, row.topic);
-  BindNumber(add_row_, 3, row.key_is_known);
-  BindBytes(add_row_, 4, key);
-  BindNumber(add_row_, 5, row.value_is_known);
-  BindNumber(add_row_, 6, HashOfValue(value));
-  BindNumber(add_row_, 7, row.sequence);
-  BindNumber(add_row_, 8, row.must_be_there);
-  BindNumber(add_row_, 9, row.row_order);
-  BindNumber(add_row_, 10, CanRepeat(row.id));
-  BindNumber(add_row_, 11, row.written);
-  BindNumber(add_row_, 12, row.came_through);
-  BindNumber(add_row_, 13,
-             row.has_bytes_of_key ? HashOfKey(row.key) : std::nullopt);
-  BindNumber(add_row_, 14, row.is_of_other_origin);
-  return Step(add_row_);
+  return Insert(add_row_, row.id, row.topic, row.key_is_known, SqliteBytes{key},
+                row.value_is_known, HashOfValue(value), row.sequence,
+                row.must_be_there, row.row_order, CanRepeat(row.id),
+                row.written, row.came_through,
+                row.has_bytes_of_key ? HashOfKey(row.key) : std::nullopt,
+                row.is_of_other_origin);
 }
 
 absl::Status AuditDatabase::Add(const FoundRecord& record) {
@@ -210,18 +167,11 @@ absl::Status AuditDatabase::Add(const FoundRecord& record) {
     key = key_form;
     value = value_form;
   }
-  BindText(add_record_, 1, record.id);
-  BindText(add_record_, 2, record.topic);
-  BindNumber(add_record_, 3, record.partition);
-  BindNumber(add_record_, 4, record.offset);
-  BindBytes(add_record_, 5, key);
-  BindNumber(add_record_, 6, HashOfValue(value, record.claimed));
-  BindText(add_record_, 7, record.position);
-  BindNumber(add_record_, 8, record.is_replayed);
-  BindText(add_record_, 9, record.repair);
-  BindNumber(add_record_, 10, CanRepeat(record.id.value_or("")));
-  BindNumber(add_record_, 11, HashOfKey(record.key));
-  return Step(add_record_);
+  return Insert(add_record_, record.id, record.topic, record.partition,
+                record.offset, SqliteBytes{key},
+                HashOfValue(value, record.claimed), record.position,
+                record.is_replayed, record.repair,
+                CanRepeat(record.id.value_or("")), HashOfKey(record.key));
 }
 
 absl::Status AuditDatabase::AddDisposition(
@@ -229,17 +179,13 @@ absl::Status AuditDatabase::AddDisposition(
     const std::optional<std::string_view>& key, Disposition fate) {
   std::optional<std::string> key_form;
   if (forms_) key_form = forms_->key.OfRecord(key);
-  BindText(add_disposition_, 1, id);
-  BindBytes(add_disposition_, 2, forms_ ? key_form : key);
-  BindNumber(add_disposition_, 3, static_cast<int64_t>(fate));
-  return Step(add_disposition_);
+  return Insert(add_disposition_, id, SqliteBytes{forms_ ? key_form : key},
+                static_cast<int64_t>(fate));
 }
 
 absl::Status AuditDatabase::AddNewer(const std::string& id,
                                      const std::optional<std::string>& topic) {
-  BindText(add_newer_, 1, id);
-  BindText(add_newer_, 2, topic);
-  return Step(add_newer_);
+  return Insert(add_newer_, id, topic);
 }
 
 absl::Status AuditDatabase::ExpectAll() {
@@ -248,16 +194,12 @@ absl::Status AuditDatabase::ExpectAll() {
 
 absl::Status AuditDatabase::AddPartition(const PartitionStart& start) {
   may_lack_records_ |= start.begin > 0;
-  BindText(add_partition_, 1, start.topic);
-  BindNumber(add_partition_, 2, start.partition);
-  BindNumber(add_partition_, 3, start.begin);
-  return Step(add_partition_);
+  return Insert(add_partition_, start.topic, start.partition, start.begin);
 }
 
 absl::Status AuditDatabase::AddCompacted(const std::string& topic) {
   may_lack_records_ = true;
-  BindText(add_compacted_, 1, topic);
-  return Step(add_compacted_);
+  return Insert(add_compacted_, topic);
 }
 
 absl::Status AuditDatabase::Sort(SentBy sent_by) {
@@ -267,50 +209,28 @@ absl::Status AuditDatabase::Sort(SentBy sent_by) {
 
 absl::Status AuditDatabase::Select(
     const std::string& sql, const std::function<void(const Row&)>& take) const {
-  sqlite3_stmt* statement = nullptr;
+  SqliteStatement statement;
   WALPOST_RETURN_IF_ERROR(Prepare(sql, statement));
   int code = SQLITE_OK;
-  while ((code = sqlite3_step(statement)) == SQLITE_ROW) take(Row(statement));
-  sqlite3_finalize(statement);
+  while ((code = statement.Step()) == SQLITE_ROW) take(statement);
   return code == SQLITE_DONE ? absl::OkStatus() : Error("judging");
 }
 
-int64_t AuditDatabase::Row::Number(int column) const {
-  return sqlite3_column_int64(statement_, column);
-}
-
-std::string AuditDatabase::Row::Text(int column) const {
-  const void* bytes = sqlite3_column_blob(statement_, column);
-  const int size = sqlite3_column_bytes(statement_, column);
-  if (bytes == nullptr) return "";
-  return std::string(static_cast<const char*>(bytes),
-                     static_cast<size_t>(size));
-}
-
 absl::Status AuditDatabase::Run(const std::string& sql) {
-  const int code =
-      sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, nullptr);
-  return code == SQLITE_OK ? absl::OkStatus() : Error("preparing");
+  return database_.Execute(sql) == SQLITE_OK ? absl::OkStatus()
+                                             : Error("preparing");
 }
 
 absl::Status AuditDatabase::Prepare(const std::string& sql,
-                                    sqlite3_stmt*& statement) const {
-  const int code = sqlite3_prepare_v2(
-      database_, sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
-  return code == SQLITE_OK ? absl::OkStatus() : Error(sql);
-}
-
-absl::Status AuditDatabase::Step(sqlite3_stmt* statement) {
-  const int code = sqlite3_step(statement);
-  sqlite3_reset(statement);
-  return code == SQLITE_DONE ? absl::OkStatus() : Error("writing");
+                                    SqliteStatement& statement) const {
+  return database_.Prepare(sql, statement) == SQLITE_OK ? absl::OkStatus()
+                                                        : Error(sql);
 }
 
 absl::Status AuditDatabase::Error(const std::string& attempted) const {
-  const int code = sqlite3_errcode(database_);
-  const std::string text =
-      fmt::format("{} the temporary database {}: {}", attempted, path_,
-                  sqlite3_errmsg(database_));
+  const int code = database_.code();
+  const std::string text = fmt::format("{} the temporary database {}: {}",
+                                       attempted, path_, database_.message());
   if (code == SQLITE_FULL) return absl::ResourceExhaustedError(text);
   return absl::InternalError(text);
 }

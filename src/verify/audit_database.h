@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,9 +20,7 @@
 #include "outbox/events_on_record.h"
 #include "verify/expired_rows.h"
 #include "verify/json_form.h"
-
-struct sqlite3;
-struct sqlite3_stmt;
+#include "verify/sqlite.h"
 
 namespace walpost {
 
@@ -114,36 +113,30 @@ class AuditDatabase {
   // whose records Kafka has deleted are `is_expired` (expired_rows.h).
   absl::Status Sort(SentBy sent_by = SentBy::kConfirmation);
 
-  // A row of a result; its texts are valid until the next row.
-  class Row {
-   public:
-    explicit Row(sqlite3_stmt* statement) : statement_(statement) {}
-    int64_t Number(int column) const;
-    std::string Text(int column) const;  // NULL: empty
-
-   private:
-    sqlite3_stmt* statement_;
-  };
+  // A row of a result.
+  using Row = SqliteStatement;
   absl::Status Select(const std::string& sql,
                       const std::function<void(const Row&)>& take) const;
 
  private:
-  AuditDatabase(sqlite3* database, std::string path);
+  explicit AuditDatabase(std::string path) : path_(std::move(path)) {}
 
   absl::Status Run(const std::string& sql);
-  absl::Status Prepare(const std::string& sql, sqlite3_stmt*& statement) const;
-  absl::Status Step(sqlite3_stmt* statement);
+  absl::Status Prepare(const std::string& sql,
+                       SqliteStatement& statement) const;
+  template <typename... Values>
+  absl::Status Insert(SqliteStatement& statement, const Values&... values);
   absl::Status Error(const std::string& attempted) const;
 
-  sqlite3* database_;
   std::string path_;
+  SqliteDatabase database_;
   std::optional<JsonForms> forms_;
-  sqlite3_stmt* add_row_ = nullptr;
-  sqlite3_stmt* add_record_ = nullptr;
-  sqlite3_stmt* add_newer_ = nullptr;
-  sqlite3_stmt* add_disposition_ = nullptr;
-  sqlite3_stmt* add_partition_ = nullptr;
-  sqlite3_stmt* add_compacted_ = nullptr;
+  SqliteStatement add_row_;
+  SqliteStatement add_record_;
+  SqliteStatement add_newer_;
+  SqliteStatement add_disposition_;
+  SqliteStatement add_partition_;
+  SqliteStatement add_compacted_;
   bool may_lack_records_ = false;  // Kafka has deleted some, or may have
 };
 

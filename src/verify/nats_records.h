@@ -10,7 +10,7 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <utility>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "rapidjson/document.h"
@@ -82,5 +82,14 @@ class NatsRecords final : public PublishedRecords {
   std::map<std::string, std::set<std::string>> holders_;
   int64_t total_ = 0;
 };
+
+// The value of a header, which docs/nats.md lays out for what a line cannot
+// carry: "=?UTF-8?B?<base64>?=" and "=?binary?B?<base64>?=" are the bytes they
+// stand for; any other text is itself.
+std::string NatsHeaderValue(std::string_view text);
+
+// A subject with wildcards that takes every subject which begins with `prefix`,
+// and perhaps others: "events.>" of "events.ord".
+std::string SubjectsOfPrefix(std::string_view prefix);
 
 }  // namespace walpost

@@ -34,12 +34,12 @@ constexpr char kIndexSchema[] = R"(
   BEGIN;
 )";
 
-absl::Status DiskError(sqlite3* database) {
+absl::Status DiskError(const SqliteDatabase& database) {
   return absl::ResourceExhaustedError(
       fmt::format("keeping the events that were published: {}; "
                   "--work-directory names another "
                   "place",
-                  sqlite3_errmsg(database)));
+                  database.message()));
 }
 
 template <typename... Parts>
@@ -58,9 +58,7 @@ absl::StatusOr<std::unique_ptr<PublishedEventIndex>>
 PublishedEventIndex::CreateEmpty(const std::string& directory) {
   sqlite3_free(std::exchange(sqlite3_temp_directory,
                              sqlite3_mprintf("%s", directory.c_str())));
-  sqlite3* database = nullptr;
-  if (sqlite3_open("", &database) != SQLITE_OK) return DiskError(database);
-  std::unique_ptr<PublishedEventIndex> known(new PublishedEventIndex(database));
+  std::unique_ptr<PublishedEventIndex> known(new PublishedEventIndex());
   WALPOST_RETURN_IF_ERROR(known->Prepare());
   return known;
 }
@@ -154,22 +152,13 @@ absl::Status PublishedEventIndex::FindExpired(
   return added;
 }
 
-PublishedEventIndex::~PublishedEventIndex() {
-  for (sqlite3_stmt* statement :
-       {add_, find_, find_id_, mark_, add_expired_, find_expired_}) {
-    sqlite3_finalize(statement);
-  }
-  sqlite3_close(database_);
-}
-
 absl::Status PublishedEventIndex::Prepare() {
-  const auto prepare = [this](const char* sql, sqlite3_stmt*& statement) {
-    return sqlite3_prepare_v2(database_, sql, -1, &statement, nullptr) ==
-           SQLITE_OK;
+  const auto prepare = [this](const char* sql, SqliteStatement& statement) {
+    return database_.Prepare(sql, statement) == SQLITE_OK;
   };
   const bool prepared =
-      sqlite3_exec(database_, kIndexSchema, nullptr, nullptr, nullptr) ==
-          SQLITE_OK &&
+      database_.Open("") == SQLITE_OK &&
+      database_.Execute(kIndexSchema) == SQLITE_OK &&
       prepare("INSERT OR IGNORE INTO known VALUES (?, ?, ?, 0)", add_) &&
       prepare(
           "SELECT is_claimed FROM known WHERE place = ? AND place_2 = ? AND "
@@ -189,22 +178,26 @@ absl::Status PublishedEventIndex::Prepare() {
   return prepared ? absl::OkStatus() : DiskError(database_);
 }
 
-absl::StatusOr<bool> PublishedEventIndex::Run(sqlite3_stmt* statement,
+absl::StatusOr<bool> PublishedEventIndex::Run(SqliteStatement& statement,
                                               const Candidate& event) {
   return Run(statement, event.topic, event.id,
              ContentOf(event.key, HashOfValue(event.value, event.claimed)));
 }
 
-absl::StatusOr<bool> PublishedEventIndex::Run(sqlite3_stmt* statement,
+absl::StatusOr<bool> PublishedEventIndex::Run(SqliteStatement& statement,
                                               std::string_view topic,
                                               std::string_view id,
                                               std::optional<int64_t> content) {
-  sqlite3_bind_int64(statement, 1, HashOf(topic, id));
-  sqlite3_bind_int64(statement, 2, HashOf(id, topic, 2));
-  if (content) sqlite3_bind_int64(statement, 3, *content);
-  const int result = sqlite3_step(statement);
-  is_claimed_ = result == SQLITE_ROW && sqlite3_column_int(statement, 0) != 0;
-  sqlite3_reset(statement);
+  const int64_t place = HashOf(topic, id);
+  const int64_t place_2 = HashOf(id, topic, 2);
+  if (content) {
+    statement.Bind(place, place_2, *content);
+  } else {
+    statement.Bind(place, place_2);
+  }
+  const int result = statement.Step();
+  is_claimed_ = result == SQLITE_ROW && statement.Number(0) != 0;
+  statement.Reset();
   if (result == SQLITE_ROW) return true;
   if (result == SQLITE_DONE) return false;
   return DiskError(database_);

@@ -12,8 +12,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/reloadable_text.h"
@@ -21,9 +19,7 @@
 #include "outbox/options.h"
 #include "verify/expectation_query.h"
 #include "verify/published_records.h"
-
-struct sqlite3;
-struct sqlite3_stmt;
+#include "verify/sqlite.h"
 
 namespace walpost {
 
@@ -75,14 +71,13 @@ class PublishedEventIndex {
   // Makes an empty object; the file is in `directory`.
   static absl::StatusOr<std::unique_ptr<PublishedEventIndex>> CreateEmpty(
       const std::string& directory);
-  ~PublishedEventIndex();
 
   absl::Status Add(const Candidate& record);
   // Call it once for each row.
   absl::StatusOr<Answer> Ask(const Candidate& row);
 
  private:
-  explicit PublishedEventIndex(sqlite3* database) : database_(database) {}
+  PublishedEventIndex() = default;
 
   absl::Status Prepare();
   // Reads everything a second time, if Kafka may have deleted records.
@@ -90,17 +85,17 @@ class PublishedEventIndex {
                            const std::set<std::string>& topics,
                            PublishedRecords& reader);
   // Binds and runs a statement. True if it has found a row.
-  absl::StatusOr<bool> Run(sqlite3_stmt* statement, std::string_view topic,
+  absl::StatusOr<bool> Run(SqliteStatement& statement, std::string_view topic,
                            std::string_view id, std::optional<int64_t> content);
-  absl::StatusOr<bool> Run(sqlite3_stmt* statement, const Candidate& event);
+  absl::StatusOr<bool> Run(SqliteStatement& statement, const Candidate& event);
 
-  sqlite3* database_;
-  sqlite3_stmt* add_ = nullptr;
-  sqlite3_stmt* find_ = nullptr;
-  sqlite3_stmt* find_id_ = nullptr;
-  sqlite3_stmt* mark_ = nullptr;
-  sqlite3_stmt* add_expired_ = nullptr;
-  sqlite3_stmt* find_expired_ = nullptr;
+  SqliteDatabase database_;
+  SqliteStatement add_;
+  SqliteStatement find_;
+  SqliteStatement find_id_;
+  SqliteStatement mark_;
+  SqliteStatement add_expired_;
+  SqliteStatement find_expired_;
   bool is_claimed_ = false;
 };
 

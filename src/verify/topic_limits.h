@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/finding.h"
 #include "outbox/topic_creation.h"

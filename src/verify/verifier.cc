@@ -9,6 +9,7 @@
 #include "fmt/format.h"
 #include "outbox/event_digest.h"
 #include "outbox/row_origin.h"
+#include "verify/audit_queries.h"
 #include "verify/empty_table.h"
 #include "verify/envelope_payload.h"
 #include "verify/topic_prefixes.h"

@@ -20,7 +20,6 @@
 #include "base/reloadable_text.h"
 #include "outbox/options.h"
 #include "verify/audit_database.h"
-#include "verify/audit_queries.h"
 #include "verify/published_records.h"
 #include "verify/report.h"
 #include "verify/table_reader.h"

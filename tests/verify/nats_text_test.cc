@@ -1,8 +1,7 @@
-#include "verify/nats_text.h"
-
 #include <gtest/gtest.h>
 
 #include "nats/message.h"
+#include "verify/nats_records.h"
 
 namespace walpost {
 namespace {
