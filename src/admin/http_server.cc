@@ -1,5 +1,8 @@
 #include "admin/http_server.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <boost/asio/error.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -12,7 +15,6 @@
 #include "admin/http_session.h"
 #include "admin/listen_address.h"
 #include "admin/pages.h"
-#include "admin/spare_descriptor.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "log/log.h"
@@ -24,6 +26,32 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 namespace {
+
+// SpareDescriptor: a file descriptor in reserve, for when there is no other.
+//
+// accept() fails once the limit of the process is reached. Releasing the spare
+// makes room for exactly one connection, which is sufficient for a probe.
+class SpareDescriptor {
+ public:
+  SpareDescriptor() { Acquire(); }
+  ~SpareDescriptor() { Release(); }
+  SpareDescriptor(const SpareDescriptor&) = delete;
+  SpareDescriptor& operator=(const SpareDescriptor&) = delete;
+
+  // Opens it again if it was released and a descriptor is free.
+  void Acquire() {
+    if (fd_ < 0) fd_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  }
+
+  // Releases it. False: it was released before.
+  bool Release() {
+    const int fd = std::exchange(fd_, -1);
+    return fd >= 0 && close(fd) == 0;
+  }
+
+ private:
+  int fd_ = -1;
+};
 
 // accept() fails if there are no more descriptors or memory; if none of our
 // connections can be closed for it, it would fail again at once.

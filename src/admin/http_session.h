@@ -19,16 +19,34 @@
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
 
 #include "admin/http_options.h"
 #include "admin/pages.h"
-#include "admin/waiters.h"
 #include "base/time.h"
 
 namespace walpost {
+
+// Waiters: limits the requests that wait for their page. The other connections
+// are left for requests that are answered at once, such as probes.
+class Waiters : public std::enable_shared_from_this<Waiters> {
+ public:
+  explicit Waiters(size_t limit) : limit_(limit) {}
+
+  // A place, until it is released; nullptr: all are taken.
+  std::shared_ptr<void> Take() {
+    if (count_ >= limit_) return nullptr;
+    ++count_;
+    return {this, [self = shared_from_this()](void*) { --self->count_; }};
+  }
+
+ private:
+  const size_t limit_;
+  size_t count_ = 0;
+};
 
 class HttpSession : public std::enable_shared_from_this<HttpSession> {
  public:

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <chrono>
-#include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"

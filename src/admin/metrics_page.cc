@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "admin/histogram_metric.h"
 #include "admin/metrics_writer.h"
 #include "base/reason_code.h"
 #include "health/diagnosis.h"

@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "base/lsn.h"
+#include "delivery/latency_histogram.h"
+#include "delivery/named_latencies.h"
 
 namespace walpost {
 
@@ -77,5 +79,13 @@ class MetricsWriter {
  private:
   std::vector<prometheus::MetricFamily> families_;
 };
+
+// Adds latencies as a family of the metrics page.
+void AddHistogram(std::string name, std::string help,
+                  const LatencyHistogram& latency, MetricsWriter& page);
+
+// One for each value of `label`.
+void AddHistograms(std::string name, std::string help, const std::string& label,
+                   const NamedLatencies& latencies, MetricsWriter& page);
 
 }  // namespace walpost

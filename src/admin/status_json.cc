@@ -6,7 +6,6 @@
 
 #include "absl/time/time.h"
 #include "base/reason_code.h"
-#include "fmt/format.h"
 #include "rapidjson/prettywriter.h"
 #include "rapidjson/stringbuffer.h"
 

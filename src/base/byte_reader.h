@@ -12,9 +12,7 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <string_view>
-#include <type_traits>
 
 namespace walpost {
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "base/xid.h"
+#include "checkpoint/coverage.h"
 #include "checkpoint/escaped_name.h"
 #include "fmt/format.h"
 

@@ -24,7 +24,6 @@
 
 #include "base/lsn.h"
 #include "base/time.h"
-#include "checkpoint/coverage.h"
 #include "delivery/parked_table.h"
 
 namespace walpost {

@@ -1,5 +1,7 @@
 #include "checkpoint/checkpoint_candidates.h"
 
+#include <utility>
+
 #include "checkpoint/checkpoint_codec.h"
 #include "fmt/format.h"
 
@@ -53,6 +55,19 @@ absl::StatusOr<std::optional<Checkpoint>> CheckpointCandidates::Pick() const {
     if (!newest || (*found)->written_at > newest->written_at) newest = *found;
   }
   return newest;
+}
+
+void CheckpointHistory::Add(std::optional<std::string_view> value) {
+  last_ = absl::OkStatus();
+  if (!value) {
+    checkpoint_.reset();
+    return;
+  }
+  absl::StatusOr<Checkpoint> next = DecodeCheckpoint(*value);
+  last_ = next.status();
+  if (!next.ok()) return;
+  if (checkpoint_ && IsLater(*checkpoint_, *next)) return;
+  checkpoint_ = *std::move(next);
 }
 
 }  // namespace walpost

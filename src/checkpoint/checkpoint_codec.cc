@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include "fmt/format.h"
+#include "outbox/proto_time.h"
 #include "walpost/v1/checkpoint.pb.h"
 
 namespace walpost {
@@ -21,13 +22,6 @@ std::string Checksum(std::string_view bytes) {
     text += static_cast<char>(crc >> shift & 0xFF);
   }
   return text;
-}
-
-void SetTime(WallTime time, google::protobuf::Timestamp& timestamp) {
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
-  const std::chrono::nanoseconds rest = time - seconds;
-  timestamp.set_seconds(seconds.time_since_epoch().count());
-  timestamp.set_nanos(static_cast<int32_t>(rest.count()));
 }
 
 WallTime ToTime(const google::protobuf::Timestamp& timestamp) {

@@ -1,7 +1,5 @@
 #include "checkpoint/record_update.h"
 
-#include <vector>
-
 #include "fmt/format.h"
 
 namespace walpost {

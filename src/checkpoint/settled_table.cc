@@ -1,8 +1,6 @@
 #include "checkpoint/settled_table.h"
 
-#include <algorithm>
 #include <limits>
-#include <utility>
 
 namespace walpost {
 namespace {

@@ -1,14 +1,12 @@
 // walpost dead-letters: lists, shows, retries and discards dead letters.
 #include <functional>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "app/sink/sinks.h"
 #include "app/stored/dead_letter_topic_reader.h"
-#include "base/status_macros.h"
 #include "cli/events/dead_letter_resender.h"
 #include "cli/events/letter_arguments.h"
 #include "cli/events/letter_list.h"
@@ -22,7 +20,6 @@
 #include "cli/shared/verbs.h"
 #include "dead_letters/letter_check.h"
 #include "dead_letters/letter_filter.h"
-#include "fmt/format.h"
 
 namespace walpost {
 namespace {

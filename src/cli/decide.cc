@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/reason_code.h"
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "cli/shared/current_user.h"
 #include "cli/shared/exit_code.h"
@@ -28,7 +29,6 @@
 #include "outbox/event_digest.h"
 #include "outbox/numbering.h"
 #include "outbox/route.h"
-#include "postgres/connect/sqlstate.h"
 #include "postgres/connect/task_session.h"
 #include "postgres/slot/birth_record.h"
 #include "postgres/slot/decision_record.h"

@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/status_macros.h"
 #include "cli/shared/exit_code.h"

@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "cli/shared/exit_code.h"
-#include "cli/shared/standard_streams.h"
+#include "cli/shared/output.h"
 #include "cli/shared/verbs.h"
 #include "log/process_log.h"
 #include "loop/blocking_call.h"

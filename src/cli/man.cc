@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <set>
 #include <string>
-#include <string_view>
 
 #include "absl/strings/str_join.h"
 #include "base/version.h"

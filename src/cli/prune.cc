@@ -3,7 +3,6 @@
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <memory>
-#include <optional>
 
 #include "absl/time/time.h"
 #include "app/checkpoint/checkpoint_service.h"

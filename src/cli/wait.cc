@@ -4,7 +4,6 @@
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +14,8 @@
 #include "base/status_macros.h"
 #include "cli/shared/exit_code.h"
 #include "cli/shared/expand_tables.h"
-#include "cli/shared/lsn_option.h"
 #include "cli/shared/output.h"
+#include "cli/shared/time_option.h"
 #include "cli/shared/verb.h"
 #include "cli/shared/verbs.h"
 #include "config/units.h"

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <chrono>
-#include <string>
 
 #include "admin/http_options.h"
 #include "checkpoint/checkpoint_options.h"

@@ -5,7 +5,6 @@
 #include "config/reference.h"
 #include "config/reference_keys.h"
 #include "config/units.h"
-#include "fmt/format.h"
 
 namespace walpost {
 namespace {

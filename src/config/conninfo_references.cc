@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
-#include "base/status_macros.h"
 #include "fmt/format.h"
 
 namespace walpost {

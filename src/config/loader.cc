@@ -4,7 +4,6 @@
 
 #include "base/fitted_name.h"
 #include "base/status_macros.h"
-#include "config/checkpoint_topic.h"
 #include "config/conninfo.h"
 #include "config/delivery_section.h"
 #include "config/only_copies.h"

@@ -1,7 +1,6 @@
 #include "config/nats_section.h"
 
 #include <chrono>
-#include <string>
 #include <utility>
 
 #include "config/tls_section.h"

@@ -6,8 +6,6 @@
 // Pure. Use one object for one letter at a time.
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"

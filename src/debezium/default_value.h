@@ -8,9 +8,6 @@
 //   ('a'::text || 'b'::text)  its first constant; Debezium evaluates nothing
 #pragma once
 
-#include <string_view>
-
-#include "absl/status/status.h"
 #include "debezium/column_type.h"
 #include "debezium/connect_value.h"
 #include "debezium/row_encoder.h"

@@ -1,6 +1,5 @@
 #include "debezium/java_time.h"
 
-#include <cstdlib>
 #include <iterator>
 
 #include "fmt/format.h"

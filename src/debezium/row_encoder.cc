@@ -1,18 +1,49 @@
 #include "debezium/row_encoder.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/status_macros.h"
 #include "debezium/column_type.h"
 #include "debezium/default_value.h"
 #include "debezium/event_router.h"
-#include "debezium/source_topic.h"
 #include "debezium/type_oids.h"
 #include "fmt/format.h"
 
 namespace walpost::debezium {
 namespace {
+
+constexpr size_t kMaxTopicLength = 249;
+
+bool IsTopicCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+}
+
+// The topic that Debezium's connector would write a table's changes to, which
+// is in the names of its schemas: srv.ob.outbox. With '_' for each character
+// that no topic may have (SchemaTopicNamingStrategy).
+std::string SourceTopic(std::string_view logical_name, const Table& table) {
+  std::string name(logical_name);
+  name += '.';
+  name += table.schema;
+  name += '.';
+  name += table.name;
+  std::string topic;
+  for (const char c : name) {
+    const auto byte = static_cast<uint8_t>(c);
+    if (IsTopicCharacter(c)) {
+      topic += c;
+    } else if ((byte & 0xc0) != 0x80) {
+      topic += byte >= 0xf0 ? "__" : "_";  // one per unit of UTF-16
+    }
+  }
+  topic.resize(std::min(topic.size(), kMaxTopicLength));
+  return topic;
+}
 
 // A column that a record has something of.
 struct UsedColumn {

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "base/lsn.h"
-#include "outbox/event.h"
+#include "outbox/position.h"
 
 namespace walpost {
 

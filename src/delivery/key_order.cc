@@ -1,7 +1,5 @@
 #include "delivery/key_order.h"
 
-#include <utility>
-
 #include "absl/hash/hash.h"
 
 namespace walpost {

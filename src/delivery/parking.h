@@ -22,7 +22,6 @@
 #include "absl/status/status.h"
 #include "delivery/acknowledgement_window.h"
 #include "outbox/event.h"
-#include "outbox/position.h"
 
 namespace walpost {
 

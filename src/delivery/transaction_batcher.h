@@ -16,7 +16,6 @@
 // Owned by the Relay. Pure: the caller passes the time.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,5 @@
 #include "health/published_sample.h"
 
-#include <algorithm>
-
 #include "outbox/event_digest.h"
 
 namespace walpost {

@@ -22,12 +22,36 @@
 #include "delivery/named_latencies.h"
 #include "health/parking_report.h"
 #include "health/polled_table_report.h"
-#include "health/retention_report.h"
-#include "health/transaction_report.h"
 #include "health/update_detector.h"
 #include "outbox/skipped_changes.h"
 
 namespace walpost {
+
+// TransactionReport: the Kafka transactions of a relay, for metrics and status.
+struct TransactionReport {
+  uint64_t committed = 0;
+  uint64_t given_up = 0;  // aborted, or their outcome is not known
+  uint64_t fenced = 0;    // likewise, because another producer took over
+  uint64_t records = 0;   // of committed transactions
+  uint64_t splits = 0;    // transactions of Postgres in several of ours
+  LatencyHistogram commit_time;
+  std::chrono::milliseconds open_for{0};  // the present one; 0: it is empty
+  // How long records have been hidden from consumers of committed records.
+  std::chrono::milliseconds hidden_for{0};
+};
+
+// RetentionReport: the rows of one table that were pruned since the process
+// began, and those that the last pass kept.
+struct RetentionReport {
+  std::string table;
+  uint64_t pruned_rows = 0;  // one by one; without partitions
+  uint64_t dropped_partitions = 0;
+  // Old rows that the last pass kept: not sent, or without proof that they
+  // were.
+  uint64_t kept_rows = 0;
+  // Since a pass ended without an error; nullopt: none has.
+  std::optional<std::chrono::milliseconds> pass_age = {};
+};
 
 enum class RelayState {
   kStarting,    // not streaming yet, nothing wrong so far

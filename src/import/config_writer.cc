@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string_view>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "fmt/format.h"

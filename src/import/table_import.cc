@@ -1,11 +1,9 @@
 // The tables, the columns and the messages that the connector captures.
 #include <algorithm>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_join.h"
 #include "fmt/format.h"
 #include "import/captured_tables.h"
 #include "import/import_context.h"

@@ -20,7 +20,6 @@
 #pragma once
 
 #include <initializer_list>
-#include <string>
 #include <string_view>
 #include <utility>
 

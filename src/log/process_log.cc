@@ -4,7 +4,6 @@
 #include <future>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 

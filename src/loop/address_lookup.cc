@@ -3,7 +3,6 @@
 #include <netdb.h>
 
 #include <array>
-#include <boost/asio/use_awaitable.hpp>
 #include <functional>
 #include <optional>
 #include <utility>

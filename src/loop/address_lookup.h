@@ -5,7 +5,6 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <cstring>
 #include <optional>

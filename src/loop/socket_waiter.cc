@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 
 #include "loop/as_tuple.h"

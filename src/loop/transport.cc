@@ -1,6 +1,8 @@
 #include "loop/transport.h"
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/write.hpp>
 #include <cerrno>
 #include <string>
@@ -11,15 +13,61 @@
 #include "loop/address_lookup.h"
 #include "loop/as_tuple.h"
 #include "loop/descriptors.h"
-#include "loop/tls_context.h"
 
 namespace walpost {
 
 namespace asio = boost::asio;
+namespace ssl = boost::asio::ssl;
 using asio::ip::tcp;
 using boost::system::error_code;
 
 namespace {
+
+// Tells the server which name is meant, and expects it in its certificate,
+// unless the options say otherwise. Call it before the handshake.
+template <typename TlsStream>
+void NameServer(const std::string& host, const TlsOptions& options,
+                TlsStream& stream) {
+  error_code is_name;
+  asio::ip::make_address(host, is_name);
+  // RFC 6066, section 3: an address is not a name.
+  if (is_name) SSL_set_tlsext_host_name(stream.native_handle(), host.c_str());
+  if (!options.verify_host) return;
+  stream.set_verify_callback(ssl::host_name_verification(host));
+}
+
+// Reads the files that the options name, each time. The server is always
+// verified; TLS 1.2 is the oldest. `section`: of the sink, as in "redis".
+// kFailedPrecondition: names the key whose file cannot be used.
+absl::StatusOr<std::unique_ptr<ssl::context>> MakeTlsContext(
+    const TlsOptions& options, std::string_view section) {
+  auto context = std::make_unique<ssl::context>(ssl::context::tls_client);
+  error_code error;
+  absl::Status wrong;
+  const auto check = [&](std::string_view key, const std::string& path) {
+    if (!error || !wrong.ok()) return;
+    wrong = absl::FailedPreconditionError(
+        fmt::format("{}.tls.{}: {}: {}", section, key, path, error.message()));
+  };
+  context->set_options(ssl::context::default_workarounds |
+                       ssl::context::no_tlsv1 | ssl::context::no_tlsv1_1);
+  context->set_verify_mode(ssl::verify_peer, error);
+  if (options.ca_file.empty()) {
+    context->set_default_verify_paths(error);
+    check("ca_file", "the certificates of the system");
+  } else {
+    context->load_verify_file(options.ca_file, error);
+    check("ca_file", options.ca_file);
+  }
+  if (!options.certificate_file.empty()) {
+    context->use_certificate_chain_file(options.certificate_file, error);
+    check("certificate_file", options.certificate_file);
+    context->use_private_key_file(options.key_file, ssl::context::pem, error);
+    check("key_file", options.key_file);
+  }
+  if (!wrong.ok()) return wrong;
+  return context;
+}
 
 absl::Status Ended(const error_code& error) {
   return absl::UnavailableError(error == asio::error::eof

@@ -1,7 +1,5 @@
 #include "nats/subject.h"
 
-#include <string>
-
 #include "base/reason_code.h"
 #include "fmt/format.h"
 

@@ -1,7 +1,6 @@
 // The topic of dead letters, from the configuration.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"

@@ -6,7 +6,6 @@
 #include <array>
 
 #include "absl/strings/ascii.h"
-#include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/java_syntax.h"
 

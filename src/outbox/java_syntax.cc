@@ -1,7 +1,6 @@
 #include "outbox/java_syntax.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <optional>
 
 #include "base/status_macros.h"

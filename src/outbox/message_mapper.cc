@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/column_decoder.h"
+#include "outbox/fields.h"
 #include "pgoutput/type_oid.h"
 
 namespace walpost {

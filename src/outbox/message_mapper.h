@@ -16,7 +16,6 @@
 // the record, as Debezium makes them (debezium/message_encoder.h).
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,7 +24,6 @@
 #include "debezium/message_encoder.h"
 #include "outbox/encoded_event.h"
 #include "outbox/event.h"
-#include "outbox/fields.h"
 #include "outbox/json_object.h"
 #include "outbox/options.h"
 

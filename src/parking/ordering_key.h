@@ -6,7 +6,6 @@
 // topic.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -18,8 +18,8 @@
 #include "base/time.h"
 #include "redis/cluster_slots.h"
 #include "redis/options.h"
-#include "redis/redirection.h"
 #include "redis/redis_client.h"
+#include "redis/redis_error.h"
 #include "redis/resp.h"
 
 namespace walpost {

@@ -11,10 +11,12 @@
 // Pure. An error that is not in the table means stop.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "base/server_place.h"
 #include "redis/options.h"
 
 namespace walpost {
@@ -43,5 +45,23 @@ RedisGrant GrantOf(const RedisOptions& options, std::string stream = {});
 RedisError ClassifyRedisError(std::string_view error,
                               std::string_view attempted,
                               const RedisGrant& grant = {});
+
+// Redirection: the answer of a node of a Redis Cluster that does not have the
+// hash slot, or has it no longer.
+//
+//   MOVED 3999 127.0.0.1:6381    that node has it, from now on
+//   ASK 3999 127.0.0.1:6381      that node has this key already, while the
+//                                slot is on its way
+struct Redirection {
+  enum class Kind { kMoved, kAsk };
+
+  // `asked`: the node that answers; one without a host is reached by its host.
+  // nullopt: the error is another one.
+  static std::optional<Redirection> Of(std::string_view error,
+                                       const ServerPlace& asked);
+
+  Kind kind;
+  ServerPlace place;
+};
 
 }  // namespace walpost

@@ -1,7 +1,6 @@
 #include "redis/redis_session.h"
 
 #include <charconv>
-#include <utility>
 
 #include "base/status_macros.h"
 #include "fmt/format.h"

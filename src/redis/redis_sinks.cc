@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "fmt/format.h"
 #include "redis/cluster_sink.h"
 #include "redis/redis_place.h"
 #include "redis/redis_sink.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/post.hpp>
 #include <utility>
 
 #include "base/backoff.h"
@@ -14,6 +13,7 @@
 #include "loop/as_tuple.h"
 #include "redis/cluster_slots.h"
 #include "redis/durable_replies.h"
+#include "redis/redis_error.h"
 
 namespace walpost {
 

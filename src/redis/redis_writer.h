@@ -32,7 +32,6 @@
 #include "log/cause_log.h"
 #include "redis/entry_queues.h"
 #include "redis/options.h"
-#include "redis/redis_error.h"
 #include "redis/redis_session.h"
 #include "redis/script_calls.h"
 #include "redis/stream_tops.h"

@@ -1,7 +1,6 @@
 #include "retention/acknowledged_gate.h"
 
 #include <algorithm>
-#include <boost/asio/use_awaitable.hpp>
 #include <optional>
 
 #include "base/status_macros.h"

@@ -1,12 +1,12 @@
 #include "retention/cursor_gate.h"
 
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "polling/cursor_rows.h"
 #include "polling/cursor_sql.h"
 #include "polling/polled_table.h"
 #include "postgres/catalog/table_columns.h"
-#include "postgres/connect/sqlstate.h"
 
 namespace walpost {
 

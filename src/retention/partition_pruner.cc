@@ -1,10 +1,8 @@
 #include "retention/partition_pruner.h"
 
-#include <utility>
-
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "postgres/connect/sqlstate.h"
 
 namespace walpost {
 

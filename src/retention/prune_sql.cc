@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "base/sql_name.h"
 #include "base/xid.h"
 #include "fmt/format.h"
-#include "postgres/connect/quote.h"
 
 namespace walpost {
 

@@ -5,10 +5,10 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/read_refusal.h"
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/row_origin.h"
-#include "postgres/connect/sqlstate.h"
 #include "postgres/connect/task_session.h"
 #include "retention/cursor_gate.h"
 #include "retention/partition_pruner.h"

@@ -1,7 +1,5 @@
 #include "retention/row_pruner.h"
 
-#include <boost/asio/use_awaitable.hpp>
-
 #include "base/status_macros.h"
 #include "loop/as_tuple.h"
 

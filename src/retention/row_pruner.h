@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <functional>
 
-#include "absl/status/statusor.h"
 #include "postgres/connect/connection.h"
 #include "retention/prune_sql.h"
 #include "retention/retention_options.h"

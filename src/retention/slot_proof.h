@@ -30,7 +30,6 @@
 #include "outbox/options.h"
 #include "postgres/connect/connection.h"
 #include "postgres/connect/source_options.h"
-#include "postgres/slot/birth_record.h"
 #include "postgres/slot/gap_diagnosis.h"
 #include "retention/outbox_shape.h"
 #include "retention/record_proof.h"

@@ -10,7 +10,6 @@
 #include <fstream>
 #include <string>
 
-#include "app/checkpoint/known_coverage.h"
 #include "base/reason_code.h"
 #include "loop/blocking_call.h"
 #include "outbox/numbering.h"

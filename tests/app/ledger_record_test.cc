@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "app/stored/ledger_committer.h"
+#include "app/stored/batch_committer.h"
 #include "support/memory_sink.h"
 
 namespace walpost {

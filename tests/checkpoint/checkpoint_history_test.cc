@@ -1,9 +1,8 @@
-#include "checkpoint/checkpoint_history.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "checkpoint/checkpoint_candidates.h"
 #include "checkpoint/checkpoint_codec.h"
 
 namespace walpost {

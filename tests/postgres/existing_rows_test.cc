@@ -8,8 +8,8 @@
 #include <string>
 
 #include "postgres/catalog/column_order.h"
+#include "postgres/catalog/matching_tables.h"
 #include "postgres/catalog/partition_monitor.h"
-#include "postgres/catalog/table_names.h"
 #include "support/fake_postgres.h"
 
 namespace walpost {

@@ -7,8 +7,7 @@
 #include <boost/asio/io_context.hpp>
 #include <string>
 
-#include "postgres/slot/identify_source.h"
-#include "postgres/slot/slot_creation.h"
+#include "postgres/slot/slot_holder.h"
 #include "support/fake_postgres.h"
 
 namespace walpost {

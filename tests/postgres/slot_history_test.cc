@@ -1,6 +1,6 @@
-#include "postgres/slot/slot_history.h"
-
 #include <gtest/gtest.h>
+
+#include "postgres/slot/observed_slot.h"
 
 namespace walpost {
 namespace {

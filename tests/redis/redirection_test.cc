@@ -1,6 +1,6 @@
-#include "redis/redirection.h"
-
 #include <gtest/gtest.h>
+
+#include "redis/redis_error.h"
 
 namespace walpost {
 namespace {

@@ -1,6 +1,5 @@
 #include "app/backfill/initial_snapshot.h"
 
-#include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
 #include "absl/strings/str_join.h"

@@ -37,7 +37,7 @@
 #include "checkpoint/pause_gate.h"
 #include "config/config.h"
 #include "delivery/delivery_counters.h"
-#include "health/diagnosis.h"
+#include "health/relay_signs.h"
 
 namespace walpost {
 

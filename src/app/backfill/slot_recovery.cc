@@ -13,8 +13,9 @@
 #include "log/log.h"
 #include "postgres/catalog/coverage_query.h"
 #include "postgres/catalog/publication.h"
-#include "postgres/connect/server_start.h"
+#include "postgres/connect/system_identity.h"
 #include "postgres/connect/task_session.h"
+#include "postgres/slot/birth_record.h"
 #include "postgres/tables/table_scan.h"
 
 namespace walpost {

@@ -22,7 +22,6 @@
 #include "checkpoint/recovery_range.h"
 #include "config/config.h"
 #include "postgres/connect/connection.h"
-#include "postgres/slot/birth_record.h"
 #include "postgres/slot/observed_slot.h"
 
 namespace walpost {

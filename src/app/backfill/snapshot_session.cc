@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "app/checkpoint/checkpoint_service.h"
-#include "app/checkpoint/stream_history.h"
 #include "base/finding_id.h"
 #include "base/server_version.h"
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "base/xid.h"
 #include "checkpoint/settled_table.h"
@@ -17,8 +17,8 @@
 #include "outbox/route.h"
 #include "postgres/catalog/coverage_query.h"
 #include "postgres/catalog/publication.h"
-#include "postgres/connect/sqlstate.h"
 #include "postgres/connect/task_session.h"
+#include "postgres/slot/birth_record.h"
 #include "postgres/slot/unsent_rows.h"
 #include "postgres/tables/table_scan.h"
 

@@ -20,7 +20,6 @@
 #include "checkpoint/slot_history.h"
 #include "config/config.h"
 #include "postgres/connect/connection.h"
-#include "postgres/slot/birth_record.h"
 #include "postgres/slot/observed_slot.h"
 #include "postgres/slot/slot.h"
 #include "postgres/tables/table_scan.h"

@@ -5,11 +5,11 @@
 #include "absl/strings/str_join.h"
 #include "backfill/sink_rounds.h"
 #include "base/session_settings.h"
+#include "base/sql_name.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "log/log.h"
 #include "postgres/catalog/column_order.h"
-#include "postgres/connect/quote.h"
 
 namespace walpost {
 

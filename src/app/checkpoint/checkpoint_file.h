@@ -12,12 +12,36 @@
 // ThreadedCheckpointStore.
 #pragma once
 
-#include <string>
+#include <unistd.h>
 
-#include "app/checkpoint/file_descriptor.h"
+#include <string>
+#include <utility>
+
 #include "checkpoint/checkpoint_store.h"
 
 namespace walpost {
+
+// FileDescriptor: closes the descriptor when destroyed.
+class FileDescriptor {
+ public:
+  // -1, as open returns it: none.
+  explicit FileDescriptor(int fd = -1) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~FileDescriptor() {
+    if (is_open()) close(fd_);
+  }
+
+  bool is_open() const { return fd_ >= 0; }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
 
 class CheckpointFile final : public CheckpointStore {
  public:

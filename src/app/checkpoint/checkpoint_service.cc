@@ -1,24 +1,60 @@
 #include "app/checkpoint/checkpoint_service.h"
 
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <memory>
+#include <optional>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "app/checkpoint/checkpoint_stores.h"
-#include "app/checkpoint/pending_load.h"
 #include "base/error_source.h"
 #include "base/reason_code.h"
 #include "base/status_macros.h"
+#include "base/time.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/coverage.h"
 #include "fmt/format.h"
 #include "log/log.h"
 #include "loop/as_tuple.h"
 #include "outbox/numbering.h"
 #include "postgres/catalog/transaction_id_column.h"
-#include "postgres/slot/identify_source.h"
+#include "postgres/slot/observed_slot.h"
 
 namespace walpost {
 
 namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
+
+// PendingLoad: result of a checkpoint store that a coroutine waits for. Shared
+// with the callback, which may come after the wait.
+class PendingLoad {
+ public:
+  // After a save: nullopt, or its error.
+  using Loaded = absl::StatusOr<std::optional<Checkpoint>>;
+
+  explicit PendingLoad(asio::any_io_executor executor) : arrived_(executor) {}
+
+  void Arrive(Loaded loaded) {
+    loaded_ = std::move(loaded);
+    arrived_.cancel();
+  }
+
+  // Waits for the answer, at most until `deadline`.
+  asio::awaitable<void> WaitUntil(MonotonicTime deadline) {
+    if (loaded_) co_return;
+    arrived_.expires_at(deadline);
+    co_await arrived_.async_wait(kAsTuple);
+  }
+
+  // nullopt: not answered yet.
+  const std::optional<Loaded>& loaded() const { return loaded_; }
+
+ private:
+  asio::steady_timer arrived_;
+  std::optional<Loaded> loaded_;
+};
 
 namespace {
 
@@ -280,6 +316,34 @@ asio::awaitable<absl::Status> StoreCheckpoint(asio::any_io_executor executor,
   co_await answer->WaitUntil(Clock::now() + kLoadLimit);
   if (!answer->loaded()) co_return NoAnswer(*store);
   co_return answer->loaded()->status();
+}
+
+asio::awaitable<absl::StatusOr<std::string>> ReadKnownCoverage(
+    asio::any_io_executor executor, const Config& config,
+    const std::optional<BirthRecord>& birth) {
+  std::string known = birth ? CoverageOf(*birth, Announced::kNo) : "";
+  WALPOST_CO_ASSIGN_OR_RETURN(const std::optional<Checkpoint> loaded,
+                              co_await ReadCheckpoint(executor, config));
+  if (loaded && !loaded->coverage.empty()) {
+    known = MergeCoverage(loaded->coverage, known);
+  }
+  co_return known;
+}
+
+asio::awaitable<absl::StatusOr<SlotHistory>> FindStreamHistory(
+    asio::any_io_executor executor, const Config& config,
+    const ObservedSlot& sight) {
+  const SlotHistory of_server = HistoryOf(
+      sight.slot, sight.birth, sight.system_identifier, HasCheckpoint::kNo);
+  if (!IsBeforeFirstStream(of_server)) co_return of_server;
+  const absl::StatusOr<std::optional<Checkpoint>> loaded =
+      co_await LoadCheckpoint(executor, config);
+  const bool has_checkpoint =
+      absl::IsDataLoss(loaded.status()) || (loaded.ok() && loaded->has_value());
+  if (!has_checkpoint && !loaded.ok()) co_return loaded.status();
+  const HasCheckpoint has =
+      has_checkpoint ? HasCheckpoint::kYes : HasCheckpoint::kNo;
+  co_return HistoryOf(sight.slot, sight.birth, sight.system_identifier, has);
 }
 
 }  // namespace walpost

@@ -14,12 +14,17 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "checkpoint/birth_record.h"
 #include "checkpoint/checkpoint_scope.h"
 #include "checkpoint/checkpoint_store.h"
 #include "checkpoint/checkpoint_writer.h"
+#include "checkpoint/slot_history.h"
 #include "config/config.h"
 #include "delivery/gap.h"
-#include "health/diagnosis.h"
+#include "health/relay_signs.h"
+#include "health/relay_status.h"
+#include "postgres/slot/observed_slot.h"
 #include "postgres/stream/monitor_session.h"
 
 namespace walpost {
@@ -112,5 +117,21 @@ ReadCheckpoint(boost::asio::any_io_executor executor, const Config& config);
 boost::asio::awaitable<absl::Status> StoreCheckpoint(
     boost::asio::any_io_executor executor, const Config& config,
     Checkpoint checkpoint);
+
+// Finds out whether a slot has been streamed from: asks the server and, if it
+// matters, the checkpoint store. Errors are those of the store. An unreadable
+// checkpoint counts as a checkpoint: it is reported when the stream begins.
+// Both references outlive the coroutine.
+boost::asio::awaitable<absl::StatusOr<SlotHistory>> FindStreamHistory(
+    boost::asio::any_io_executor executor, const Config& config,
+    const ObservedSlot& sight);
+
+// The recorded coverage (checkpoint/coverage.h) of the tables that were
+// streamed: that of the checkpoint, which has the tables that were streamed
+// last, merged with that of the birth record. Errors come from the store.
+// `config` and `birth` outlive the coroutine.
+boost::asio::awaitable<absl::StatusOr<std::string>> ReadKnownCoverage(
+    boost::asio::any_io_executor executor, const Config& config,
+    const std::optional<BirthRecord>& birth);
 
 }  // namespace walpost

@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/checkpoint/known_coverage.h"
-#include "app/checkpoint/stream_history.h"
+#include "app/checkpoint/checkpoint_service.h"
 #include "base/status_macros.h"
 #include "checkpoint/coverage.h"
 #include "fmt/format.h"
@@ -20,7 +19,6 @@
 #include "postgres/connect/task_session.h"
 #include "postgres/slot/birth_record.h"
 #include "postgres/slot/observed_slot.h"
-#include "postgres/slot/slot_history.h"
 #include "postgres/slot/unsent_rows.h"
 
 namespace walpost {

@@ -5,7 +5,6 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/finding.h"

@@ -14,7 +14,6 @@
 #include "base/status_macros.h"
 #include "delivery/gap.h"
 #include "delivery/transactional_id.h"
-#include "fmt/format.h"
 #include "log/log.h"
 #include "loop/as_tuple.h"
 #include "outbox/numbering.h"

@@ -1,15 +1,13 @@
 #include "app/live/table_expansion.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
-#include "app/checkpoint/known_coverage.h"
+#include "app/checkpoint/checkpoint_service.h"
 #include "base/status_macros.h"
 #include "checkpoint/coverage.h"
 #include "fmt/format.h"

@@ -1,11 +1,9 @@
 #include "app/process/retention_service.h"
 
 #include <algorithm>
-#include <boost/asio/use_awaitable.hpp>
 #include <memory>
 #include <utility>
 
-#include "fmt/format.h"
 #include "log/log.h"
 #include "loop/as_tuple.h"
 

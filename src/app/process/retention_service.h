@@ -20,7 +20,7 @@
 #include "absl/status/status.h"
 #include "base/time.h"
 #include "config/config.h"
-#include "health/retention_report.h"
+#include "health/relay_status.h"
 #include "retention/pruner.h"
 
 namespace walpost {

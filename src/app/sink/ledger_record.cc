@@ -1,6 +1,5 @@
 #include "app/sink/ledger_record.h"
 
-#include <boost/asio/use_awaitable.hpp>
 #include <optional>
 #include <span>
 #include <utility>

@@ -1,6 +1,5 @@
 #include "app/stored/dead_letter_retrier.h"
 
-#include <boost/asio/use_awaitable.hpp>
 #include <string>
 #include <utility>
 #include <vector>

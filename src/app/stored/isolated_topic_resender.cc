@@ -1,12 +1,10 @@
 #include "app/stored/isolated_topic_resender.h"
 
-#include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
 #include "base/reason_code.h"
 #include "base/status_macros.h"
 #include "delivery/gap.h"
-#include "fmt/format.h"
 #include "log/log.h"
 #include "parking/ordering_key.h"
 #include "parking/parked_codec.h"

@@ -3,11 +3,10 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
 #include "app/sink/sinks.h"
-#include "app/stored/ledger_committer.h"
+#include "app/stored/batch_committer.h"
 #include "base/status_macros.h"
 #include "delivery/gap.h"
 #include "delivery/transactional_id.h"

@@ -1,10 +1,8 @@
 #include "cli/events/dead_letter_resender.h"
 
 #include <algorithm>
-#include <boost/asio/use_awaitable.hpp>
 #include <deque>
 #include <span>
-#include <string>
 #include <utility>
 
 #include "app/stored/batch_committer.h"

@@ -1,7 +1,5 @@
 #include "cli/events/letter_arguments.h"
 
-#include <optional>
-
 #include "base/status_macros.h"
 #include "cli/shared/time_option.h"
 #include "delivery/error_actions.h"

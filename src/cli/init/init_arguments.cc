@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <vector>
 
 #include "base/read_refusal.h"
 #include "base/sqlstate.h"

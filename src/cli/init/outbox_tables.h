@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "cli/init/init_sql.h"
 #include "config/config.h"
 #include "outbox/route.h"

@@ -6,9 +6,9 @@
 
 #include "app/checkpoint/checkpoint_service.h"
 #include "app/checkpoint/checkpoint_stores.h"
+#include "base/sqlstate.h"
 #include "fmt/format.h"
 #include "postgres/connect/quote.h"
-#include "postgres/connect/sqlstate.h"
 
 namespace walpost {
 

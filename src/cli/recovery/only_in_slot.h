@@ -10,7 +10,6 @@
 
 #include "absl/status/statusor.h"
 #include "app/backfill/slot_recovery.h"
-#include "app/backfill/table_publisher.h"
 #include "cli/shared/slot_inspection.h"
 #include "config/config.h"
 #include "outbox/events_on_record.h"

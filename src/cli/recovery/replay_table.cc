@@ -17,7 +17,6 @@
 #include "cli/recovery/settle_table.h"
 #include "cli/shared/confirmed_by.h"
 #include "cli/shared/exit_code.h"
-#include "cli/shared/kafka_deletions_text.h"
 #include "cli/shared/output.h"
 #include "cli/shared/progress_line.h"
 #include "cli/shared/row_lines.h"

@@ -14,7 +14,7 @@
 #include "checkpoint/settled_table.h"
 #include "config/config.h"
 #include "postgres/connect/connection.h"
-#include "postgres/slot/observed_slot.h"
+#include "postgres/slot/slot.h"
 
 namespace walpost {
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "base/own_arguments.h"
 #include "fmt/format.h"
 
@@ -31,5 +32,17 @@ void Print(fmt::format_string<Args...> format, Args&&... args) {
 inline void PrintContent(std::string_view content) {
   fmt::print("{}", content);
 }
+
+// Opens /dev/null for each one of stdin, stdout and stderr that is closed: else
+// the next file or socket gets its number, and the output. Call it before
+// opening anything.
+void OpenClosedStreams();
+
+// Flushes stdout. kUnavailable: that failed, as on a full disk. A pipe whose
+// reader has closed it is not an error.
+absl::Status FlushStdout();
+
+// The same for a write to stdout that failed with `error` (errno).
+absl::Status StdoutStatus(int error);
 
 }  // namespace walpost

@@ -1,5 +1,7 @@
 #include "cli/shared/row_lines.h"
 
+#include "app/sink/kafka_deletions.h"
+#include "cli/shared/complete_conninfo.h"
 #include "cli/shared/output.h"
 #include "fmt/format.h"
 
@@ -41,6 +43,19 @@ std::string LeftOutText(const DispositionCounts& left_out) {
       "that are parked: walpost parked -c FILE list; missing events of their "
       "keys go before them");
   return text;
+}
+
+void PrintKafkaDeletions(const Config& config,
+                         const std::vector<std::string>& tables) {
+  for (const Finding& finding :
+       FindKafkaDeletions(config, CompleteConninfo(config.postgres.server),
+                          tables, Severity::kWarning)) {
+    Print(stderr, "{}: {} {}\n",
+          finding.severity == Severity::kNote ? "note" : "warning",
+          finding.subject, finding.text);
+    if (finding.remedy.empty()) continue;
+    Print(stderr, "        -> {}\n", finding.remedy);
+  }
 }
 
 }  // namespace walpost

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "app/backfill/table_publisher.h"
+#include "config/config.h"
 #include "outbox/event.h"
 
 namespace walpost {
@@ -22,5 +24,10 @@ std::string LeftOutText(const DispositionCounts& left_out);
 std::string OtherOriginText(uint64_t count);
 // Both.
 std::string LeftOutText(const TablePublisher::Counts& counts);
+
+// Prints the warning before a verb sends events that Kafka would not keep.
+// `tables`: empty: all.
+void PrintKafkaDeletions(const Config& config,
+                         const std::vector<std::string>& tables);
 
 }  // namespace walpost

@@ -38,4 +38,13 @@ std::string FormatTime(WallTime time) {
                           absl::UTCTimeZone());
 }
 
+absl::StatusOr<Lsn> ParseLsnOption(const char* option,
+                                   const std::string& text) {
+  if (text.empty()) return Lsn();
+  absl::StatusOr<Lsn> lsn = Lsn::Parse(text);
+  if (lsn.ok() && lsn->is_valid()) return lsn;
+  return absl::InvalidArgumentError(fmt::format(
+      "{}: '{}' is not an LSN; it looks like 16/B374D848", option, text));
+}
+
 }  // namespace walpost

@@ -1,9 +1,9 @@
 #include "postgres/catalog/column_order.h"
 
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/connect/relation_oid.h"
-#include "postgres/connect/sqlstate.h"
 
 namespace walpost {
 

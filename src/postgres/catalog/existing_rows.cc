@@ -1,10 +1,10 @@
 #include "postgres/catalog/existing_rows.h"
 
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/connect/quote.h"
 #include "postgres/connect/relation_oid.h"
-#include "postgres/connect/sqlstate.h"
 
 namespace walpost {
 

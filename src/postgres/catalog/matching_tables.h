@@ -40,4 +40,10 @@ boost::asio::awaitable<absl::StatusOr<std::vector<bool>>> FindExistingTables(
 boost::asio::awaitable<absl::Status> ExpandPatterns(Connection& connection,
                                                     OutboxOptions& outbox);
 
+// The names of tables that may have been meant by a name that does not exist
+// (outbox/similar_table.h), without tables that `outbox` lists and partitions.
+// `outbox` outlives the coroutine.
+boost::asio::awaitable<absl::StatusOr<std::vector<std::string>>> ReadTableNames(
+    Connection& connection, const OutboxOptions& outbox);
+
 }  // namespace walpost

@@ -3,7 +3,6 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/catalog/existing_rows.h"
-#include "postgres/connect/quote.h"
 #include "postgres/connect/relation_oid.h"
 
 namespace walpost {

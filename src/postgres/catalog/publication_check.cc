@@ -4,14 +4,14 @@
 #include <iterator>
 #include <utility>
 
+#include "base/sql_name.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/similar_table.h"
 #include "postgres/catalog/column_order.h"
+#include "postgres/catalog/matching_tables.h"
 #include "postgres/catalog/publication.h"
 #include "postgres/catalog/table_check.h"
-#include "postgres/catalog/table_names.h"
-#include "postgres/connect/quote.h"
 #include "postgres/connect/relation_oid.h"
 
 namespace walpost {

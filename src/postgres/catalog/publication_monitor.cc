@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/join_named.h"
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "delivery/gap.h"
 #include "fmt/format.h"
@@ -13,7 +14,6 @@
 #include "postgres/catalog/publication_check.h"
 #include "postgres/catalog/read_base_types.h"
 #include "postgres/catalog/table_facts.h"
-#include "postgres/connect/sqlstate.h"
 
 namespace walpost {
 

@@ -4,13 +4,13 @@
 #include <boost/asio/co_spawn.hpp>
 #include <exception>
 
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/checkpoint/checkpoint_sql.h"
 #include "postgres/connect/connection.h"
 #include "postgres/connect/quote.h"
 #include "postgres/connect/session_name.h"
-#include "postgres/connect/sqlstate.h"
 
 namespace walpost {
 

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "base/sql_name.h"
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "postgres/connect/sqlstate.h"
 
 namespace walpost {
 

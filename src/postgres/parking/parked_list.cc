@@ -1,15 +1,18 @@
 #include "postgres/parking/parked_list.h"
 
 #include <algorithm>
+#include <boost/asio/awaitable.hpp>
 #include <span>
+#include <string>
 #include <utility>
 
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "parking/parked_codec.h"
 #include "parking/parking_table_facts.h"
-#include "postgres/connect/lock_holders.h"
-#include "postgres/connect/sqlstate.h"
+#include "postgres/connect/connection.h"
+#include "postgres/connect/quote.h"
 #include "postgres/connect/task_session.h"
 #include "postgres/parking/parked_table_record.h"
 #include "postgres/slot/birth_record.h"
@@ -19,6 +22,28 @@ namespace walpost {
 namespace asio = boost::asio;
 
 namespace {
+
+// Limit for a verb's wait for a lock.
+constexpr char kVerbLockTimeout[] = "lock_timeout=5s";
+
+// Describes the sessions that keep others from reading or writing the table:
+// "session 4711 (psql, idle in transaction): LOCK TABLE ...". Empty: none, or
+// they cannot be seen. `table`: schema.table.
+boost::asio::awaitable<std::string> DescribeLockHolders(Connection& connection,
+                                                        std::string table) {
+  const std::string sql = fmt::format(
+      "SELECT string_agg(DISTINCT format('session %s (%s, %s): %s', a.pid, "
+      "coalesce(nullif(a.application_name, ''), a.usename), a.state, "
+      "left(a.query, 100)), '; ') FROM pg_catalog.pg_locks l JOIN "
+      "pg_catalog.pg_stat_activity a USING (pid) WHERE l.relation = "
+      "to_regclass({}) AND l.granted AND l.database = (SELECT oid FROM "
+      "pg_catalog.pg_database WHERE datname = current_database()) AND l.mode "
+      "IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', "
+      "'AccessExclusiveLock') AND l.pid <> pg_backend_pid()",
+      connection.Literal(QuoteQualifiedName(table)));
+  const absl::StatusOr<QueryRows> rows = co_await connection.Execute(sql);
+  co_return rows.ok() ? rows->Text(0, 0) : std::string();
+}
 
 // Rows in one statement.
 constexpr size_t kMaxRows = 2'000;

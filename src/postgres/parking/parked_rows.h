@@ -14,7 +14,6 @@
 #include "parking/parked_keys.h"
 #include "parking/parked_row.h"
 #include "postgres/connect/query_rows.h"
-#include "postgres/parking/parking_sql.h"
 
 namespace walpost {
 

@@ -1,6 +1,5 @@
 #include "postgres/parking/parking_check.h"
 
-#include <boost/asio/use_awaitable.hpp>
 #include <optional>
 #include <utility>
 

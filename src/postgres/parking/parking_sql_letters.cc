@@ -1,7 +1,5 @@
 // ParkingSql: dead letters, which share the table of parked events.
 #include "fmt/format.h"
-#include "parking/parked_codec.h"
-#include "postgres/connect/relation_oid.h"
 #include "postgres/parking/parking_sql.h"
 
 namespace walpost {

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "base/reason_code.h"
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "log/log.h"
@@ -16,7 +16,6 @@
 #include "parking/parked_codec.h"
 #include "postgres/connect/quote.h"
 #include "postgres/connect/session_name.h"
-#include "postgres/connect/sqlstate.h"
 #include "postgres/parking/parked_rows.h"
 #include "postgres/parking/parked_table_record.h"
 

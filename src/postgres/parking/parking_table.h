@@ -16,8 +16,6 @@
 #include <boost/asio/awaitable.hpp>
 #include <memory>
 #include <optional>
-#include <set>
-#include <span>
 #include <string>
 #include <vector>
 

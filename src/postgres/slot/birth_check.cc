@@ -10,6 +10,7 @@
 #include "fmt/format.h"
 #include "postgres/catalog/coverage_query.h"
 #include "postgres/catalog/publication.h"
+#include "postgres/slot/birth_record.h"
 
 namespace walpost {
 

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"

@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "absl/strings/str_split.h"
+#include "base/sql_name.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "postgres/connect/conninfo_keywords.h"
-#include "postgres/connect/quote.h"
 
 namespace walpost {
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/reason_code.h"
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "checkpoint/continuity.h"
 #include "checkpoint/coverage.h"
@@ -16,8 +17,8 @@
 #include "fmt/format.h"
 #include "postgres/catalog/coverage_query.h"
 #include "postgres/catalog/publication.h"
-#include "postgres/connect/sqlstate.h"
-#include "postgres/connect/timeline_history.h"
+#include "postgres/connect/system_identity.h"
+#include "postgres/slot/birth_record.h"
 
 namespace walpost {
 

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "checkpoint/birth_record.h"
 #include "checkpoint/checkpoint.h"
 #include "outbox/options.h"
 #include "postgres/connect/connection.h"
-#include "postgres/slot/birth_record.h"
 #include "postgres/slot/slot.h"
 
 namespace walpost {

@@ -3,11 +3,11 @@
 #include "base/finding_id.h"
 #include "base/read_refusal.h"
 #include "base/server_version.h"
+#include "base/sql_name.h"
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "postgres/connect/quote.h"
 #include "postgres/connect/replication_right.h"
-#include "postgres/connect/sqlstate.h"
 
 namespace walpost {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 
 #include "absl/strings/escaping.h"
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "checkpoint/continuity.h"
 #include "fmt/format.h"
@@ -14,8 +14,6 @@
 #include "postgres/catalog/table_columns.h"
 #include "postgres/connect/quote.h"
 #include "postgres/connect/relation_oid.h"
-#include "postgres/connect/sqlstate.h"
-#include "postgres/slot/slot.h"
 #include "postgres/slot/slot_peek.h"
 
 namespace walpost {

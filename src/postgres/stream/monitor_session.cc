@@ -1,11 +1,11 @@
 #include "postgres/stream/monitor_session.h"
 
-#include <boost/asio/use_awaitable.hpp>
 #include <limits>
 #include <random>
 #include <utility>
 
 #include "base/read_refusal.h"
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -14,14 +14,13 @@
 #include "postgres/catalog/coverage_query.h"
 #include "postgres/catalog/publication_comment.h"
 #include "postgres/connect/instance_name.h"
-#include "postgres/connect/server_start.h"
 #include "postgres/connect/session_wait.h"
-#include "postgres/connect/sqlstate.h"
+#include "postgres/connect/system_identity.h"
 #include "postgres/parking/parked_table_record.h"
 #include "postgres/slot/birth_record.h"
 #include "postgres/slot/decision_record.h"
 #include "postgres/slot/replay_window_slot.h"
-#include "postgres/slot/slot_creation.h"
+#include "postgres/slot/slot_holder.h"
 #include "postgres/tables/updated_rows.h"
 
 namespace walpost {

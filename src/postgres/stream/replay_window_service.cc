@@ -1,6 +1,5 @@
 #include "postgres/stream/replay_window_service.h"
 
-#include <boost/asio/use_awaitable.hpp>
 #include <random>
 #include <utility>
 

@@ -4,12 +4,12 @@
 
 #include <utility>
 
+#include "base/sql_name.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "log/log.h"
 #include "pgoutput/stream_frame.h"
 #include "postgres/catalog/publication.h"
-#include "postgres/connect/quote.h"
 #include "postgres/connect/sqlstate.h"
 #include "session/standby_wait.h"
 

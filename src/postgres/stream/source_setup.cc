@@ -15,7 +15,6 @@
 #include "postgres/catalog/read_base_types.h"
 #include "postgres/connect/sqlstate.h"
 #include "postgres/connect/system_identity.h"
-#include "postgres/connect/timeline_history.h"
 #include "postgres/slot/birth_record.h"
 #include "postgres/slot/decision_record.h"
 #include "postgres/slot/replay_window_slot.h"

@@ -1,7 +1,5 @@
 #include "postgres/stream/wal_source.h"
 
-#include <boost/asio/use_awaitable.hpp>
-
 #include "checkpoint/coverage.h"
 #include "fmt/format.h"
 

@@ -8,15 +8,16 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "base/read_refusal.h"
+#include "base/sqlstate.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "outbox/base_types.h"
 #include "outbox/field_column.h"
 #include "outbox/row_order.h"
 #include "pgoutput/type_oid.h"
+#include "postgres/catalog/table_columns.h"
 #include "postgres/catalog/transaction_id_column.h"
 #include "postgres/connect/quote.h"
-#include "postgres/connect/sqlstate.h"
 #include "postgres/tables/since.h"
 
 namespace walpost {

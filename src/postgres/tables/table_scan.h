@@ -18,7 +18,6 @@
 #include "outbox/row_origin.h"
 #include "pgoutput/relation_schema.h"
 #include "pgoutput/tuple.h"
-#include "postgres/catalog/table_columns.h"
 #include "postgres/catalog/table_rows.h"
 #include "postgres/connect/connection.h"
 #include "postgres/tables/fetch_sizer.h"

@@ -1,4 +1,4 @@
-#include "admin/histogram_metric.h"
+#include "admin/metrics_writer.h"
 
 #include <chrono>
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <utility>
 
 namespace walpost {
+
 namespace {
 
 double InSeconds(std::chrono::microseconds duration) {

@@ -1,4 +1,4 @@
-#include "cli/shared/standard_streams.h"
+#include "cli/shared/output.h"
 
 #include <fcntl.h>
 #include <unistd.h>

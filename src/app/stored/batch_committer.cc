@@ -1,6 +1,5 @@
-#include "app/stored/ledger_committer.h"
+#include "app/stored/batch_committer.h"
 
-#include <boost/asio/use_awaitable.hpp>
 #include <string>
 #include <utility>
 
