@@ -17,7 +17,7 @@ RELAYS = (*TUNED, SMALL, "debezium")
 NOTIFIED = "polling-claim-notify"
 OTHER_WAYS = ("walpost-once", NOTIFIED)
 # Each strategy in the full matrix, and with --polling.
-STRATEGIES = ("claim", "claim-column", "delete", "cursor")
+STRATEGIES = ("claim", "claim-leases", "delete", "cursor")
 POLLING = tuple(f"polling-{strategy}-100ms" for strategy in STRATEGIES)
 INTERVALS = ("1000ms", "100ms", "10ms", "notify")
 EVENTS = ("nothing", "row", "row-polled", "row-notify", "message",

@@ -26,13 +26,13 @@ class Strategy:
 
 
 STRATEGIES = {strategy.name: strategy for strategy in (
-    Strategy("claim", {"published_at": "processed_at"},
-             has_lease_table=True),
-    Strategy("claim-column", {"published_at": "processed_at",
-                              "locked_until": "locked_until"},
+    Strategy("claim", {"published_at": "processed_at",
+                       "locked_until": "locked_until"},
              "alter table {0} add column locked_until timestamptz;"
              "create index on {0} (locked_until) "
              "where locked_until is not null;"),
+    Strategy("claim-leases", {"published_at": "processed_at"},
+             has_lease_table=True),
     Strategy("delete", {}, "create index on {0} (seq);", deletes_rows=True),
     Strategy("cursor", {"transaction_id": "transaction_id"},
              "alter table {0} add column transaction_id xid8 not null "

@@ -221,8 +221,9 @@ std::string ClaimSql::With(size_t limit, Ids waiting, size_t far) const {
   const std::string claimable = Claimable("o", waiting);
   if (table_.aggregate.empty()) {
     return fmt::format(
-        "WITH chosen AS MATERIALIZED (\n  {} FROM {} o WHERE {} {})",
-        SelectKeys("o"), name_, claimable, LockFirst(limit, kSkipLocked));
+        "WITH {}chosen AS MATERIALIZED (\n  {} FROM {} o WHERE {}{} {})",
+        lease_table_ ? lease_table_->Held() : "", SelectKeys("o"), name_,
+        claimable, OfOthers("o", {}), LockFirst(limit, kSkipLocked));
   }
   std::vector<std::string> passed;
   std::string with = WithBlocked(waiting, passed);

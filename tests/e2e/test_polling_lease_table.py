@@ -140,6 +140,23 @@ def test_rows_that_a_poller_with_the_column_has_left_are_published(
     _deliver(polled, reader, topics)
 
 
+def test_rows_without_an_aggregate_are_held_one_by_one(
+        polled, walpost, database, kafka, topics, reader):
+    """Two walposts share them; neither sends what the other one holds."""
+    sections = polled.sections(batch_size=50, interval="20ms")
+    sections["outbox"]["tables"][0]["columns"] = {"aggregate_id": None}
+    relays = [walpost(database, kafka, topics, **sections).run()
+              for _ in range(2)]
+    for _ in range(10):
+        polled.insert(400)
+    polled.wait_published()
+    records = reader.read_all(topics)
+    assert len(records) == len({record.id for record in records}) == 4000
+    shares = [relay.metric("walpost_acknowledged_records_total")
+              for relay in relays]
+    assert sum(shares) == 4000 and min(shares) > 0, shares
+
+
 def test_a_topic_that_waits_holds_its_own_aggregates(
         polled, walpost, database, strict_kafka, topics):
     """Rows in flight keep their lease when others of the claim are done."""

@@ -14,6 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -486,8 +487,10 @@ TEST(ClaimSqlTest, ARowWithoutAnAggregateIsHeldByItsId) {
   const auto table = MakePolledTable(options, Schema({{"id", kUuidOid}}));
   ASSERT_TRUE(table.ok());
   EXPECT_THAT(InLeaseTable(*table).Claim(3, {}),
-              HasSubstr("hashtextextended(o.\"id\"::text, 1) NOT IN (SELECT "
-                        "key FROM held)"));
+              AllOf(HasSubstr("WITH ended AS ("), HasSubstr(",\nheld AS"),
+                    HasSubstr("o WHERE true\n  AND "
+                              "hashtextextended(o.\"id\"::text, 1) NOT IN "
+                              "(SELECT key FROM held)")));
 }
 
 // Whoever deletes the lease before has the row.
@@ -534,10 +537,10 @@ TEST(ClaimSqlTest, WhatIsNoLongerKeptIsFree) {
 
 TEST(LeaseTableTest, TheScriptIsForItsNameAndTheGrantForTheRole) {
   EXPECT_THAT(LeaseTableScript("app.l"),
-              HasSubstr("create table if not exists app.l ("));
+              HasSubstr("create table if not exists \"app\".\"l\" ("));
   const std::string sql = GrantLeaseTableSql("app.l", "the role");
   EXPECT_EQ(sql.find('\n'), std::string::npos);
-  EXPECT_THAT(sql, HasSubstr("create table if not exists app.l ("));
+  EXPECT_THAT(sql, HasSubstr("create table if not exists \"app\".\"l\" ("));
   EXPECT_THAT(sql, EndsWith("GRANT USAGE ON SCHEMA \"app\" TO \"the role\"; "
                             "GRANT SELECT, INSERT, UPDATE, DELETE ON "
                             "\"app\".\"l\" TO \"the role\";"));

@@ -520,6 +520,7 @@ TEST_F(LeaseTableStrategyTest, P1ARowThatCouldNotBeMarkedIsKept) {
 }
 
 TEST_F(LeaseTableStrategyTest, TheHolderIsTheSameAfterAReconnection) {
+  server_.Answer(kRenewed, {{"a", "me"}, {"b", "me"}});
   Begin();
   ASSERT_TRUE(Take().ok());
   Reconnect();
