@@ -6,12 +6,12 @@ import json
 import pytest
 
 from harness import Kafka, KafkaReader
-from harness.matrix import long_only
+from harness.matrix import LONG, long_only
 from harness.polled import EVENTS, PolledOutbox, events_sections
 from harness.waiting import wait_until
 
 _SMALL = 3_000
-_LARGE = 60
+_LARGE = 60 if LONG else 20
 _LARGE_BYTES = 8 << 20
 # The window and three of these rows, and what walpost needs without any.
 _MOST_MEMORY = (32 + 3 * 8 + 30) << 20
