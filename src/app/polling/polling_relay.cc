@@ -32,16 +32,11 @@ constexpr milliseconds kEndInterval{5};
 constexpr milliseconds kTablesInterval{2000};
 constexpr milliseconds kTablesLimit{10'000};
 
-// How long a topic that the brokers do not know may still appear.
-constexpr milliseconds kTopicPatience{5'000};
-// A sink reports once a second which brokers are up.
-constexpr milliseconds kOutage{2'500};
-
 // A record of an unknown topic must be rejected while its row is held.
 SinkOptions PatientSinks(const Config& config) {
   SinkOptions options;
-  options.topic_patience =
-      std::min(kTopicPatience, config.polling.transaction_timeout / 2);
+  options.topic_patience = std::min(BrokerContact::kTopicPatience,
+                                    config.polling.transaction_timeout / 2);
   return options;
 }
 
@@ -81,9 +76,7 @@ PollingRelay::PollingRelay(asio::any_io_executor executor, const Config& config,
       tables_timer_(executor),
       backoff_(Backoff::Options{}, std::random_device()()),
       state_log_(Clock::now()),
-      acknowledged_at_(Clock::now()),
-      brokers_seen_at_(Clock::now()),
-      brokers_connected_at_(Clock::now()) {
+      brokers_(Clock::now()) {
   polling_sender_.SetErrorActions(config.on_error, LogDivertedEvent);
   polling_sender_.SetOnFailure([this] { timer_.cancel(); });
 }
@@ -269,23 +262,13 @@ void PollingRelay::WakePollers() {
 
 void PollingRelay::NoteBrokers() {
   const MonotonicTime now = Clock::now();
-  const uint64_t acknowledged = polling_sender_.counters().acknowledged;
-  const bool moved = acknowledged != acknowledged_before_;
-  acknowledged_before_ = acknowledged;
-  if (moved) backoff_.Reset();
   // Rows that were returned still wait for the brokers, in their table.
   const bool waits = polling_sender_.in_flight_records() > 0 ||
                      !polling_sender_.delay().empty();
-  if (moved || !waits) acknowledged_at_ = now;
-  if (moved) brokers_seen_at_ = now;
-  const SinkHealth sink = sinks_.Health();
-  brokers_seen_at_ = std::max(brokers_seen_at_, sink.heard_at);
-  const bool is_connected = sink.brokers_up > 0;
-  kafka_was_reached_ |= moved || is_connected;
-  if (moved || is_connected) brokers_connected_at_ = now;
-  if (now - brokers_connected_at_ > kOutage)
-    topics_known_at_ = now + kTopicPatience;
-  polling_sender_.SetTopicsAreKnown(now >= topics_known_at_);
+  const bool moved = brokers_.Look(polling_sender_.counters().acknowledged,
+                                   waits, sinks_.Health(), now);
+  if (moved) backoff_.Reset();
+  polling_sender_.SetTopicsAreKnown(brokers_.know_topics(now));
 }
 
 }  // namespace walpost

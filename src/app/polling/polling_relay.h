@@ -23,6 +23,7 @@
 #include "base/backoff.h"
 #include "config/config.h"
 #include "delivery/record_sink.h"
+#include "health/broker_contact.h"
 #include "health/diagnosis.h"
 #include "health/relay_status.h"
 #include "polling/polling_sender.h"
@@ -93,13 +94,7 @@ class PollingRelay {
   uint64_t rewinds_ = 0;
 
   StateLog state_log_;
-  uint64_t acknowledged_before_ = 0;
-  MonotonicTime acknowledged_at_;
-  MonotonicTime brokers_seen_at_;       // when a broker last sent something
-  MonotonicTime brokers_connected_at_;  // when a connection was last up
-  // After an outage the brokers may have to create topics first.
-  MonotonicTime topics_known_at_{};
-  bool kafka_was_reached_ = false;
+  BrokerContact brokers_;
 };
 
 }  // namespace walpost

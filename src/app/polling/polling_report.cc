@@ -60,10 +60,10 @@ RelaySigns PollingRelay::Signs() const {
   signs.cursor_is_in_use =
       signs.trouble.ok() && standbys > 0 && standbys == pollers_.size();
   if (signs.cursor_is_in_use) signs.trouble = waits_for;
-  signs.brokers_were_reached = kafka_was_reached_;
-  signs.brokers_unreachable_for = since(brokers_seen_at_);
+  signs.brokers_were_reached = brokers_.were_reached();
+  signs.brokers_unreachable_for = since(brokers_.heard_at());
   if (polling_sender_.in_flight_records() > 0 || HasPendingRows()) {
-    signs.unacknowledged_for = since(acknowledged_at_);
+    signs.unacknowledged_for = since(brokers_.acknowledged_at());
   }
   const SinkHealth kafka = sinks_.Health();
   signs.unknown_topic = kafka.missing_topic;
@@ -100,8 +100,8 @@ RelayStatus PollingRelay::Status() const {
       std::max(status.oldest_in_flight, std::chrono::microseconds(0));
   const SinkHealth sink = sinks_.Health();
   status.brokers_connected = sink.brokers_up;
-  status.brokers_heard_age =
-      std::chrono::duration_cast<milliseconds>(Clock::now() - brokers_seen_at_);
+  status.brokers_heard_age = std::chrono::duration_cast<milliseconds>(
+      Clock::now() - brokers_.heard_at());
   status.topics = sink.topics;
   status.max_topics = sink.max_topics;
   status.counters = polling_sender_.counters();
