@@ -281,8 +281,8 @@ SinkHealth Producer::Health() {
   health.trouble = connection_diagnosis_.advice();
   health.rejects_credentials = connection_diagnosis_.is_of_credentials();
   NoteMissingToken(health);
-  health.missing_topic = unknown_topic_;
-  health.topic_refusal = creator_.RefusalOf(unknown_topic_);
+  health.missing_topic = missing_.topic();
+  health.topic_refusal = creator_.RefusalOf(missing_.topic());
   health.cluster_id = cluster_id();
   health.is_comparing = (!expected_cluster_.empty() && cluster_id().empty()) ||
                         (topic_identity_ && topic_identity_->is_comparing());

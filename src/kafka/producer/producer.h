@@ -42,7 +42,9 @@
 #include "kafka/client/response_observer.h"
 #include "kafka/producer/acknowledgement_check.h"
 #include "kafka/producer/broker_liveness.h"
+#include "kafka/producer/brokerless_detector.h"
 #include "kafka/producer/cluster_state.h"
+#include "kafka/producer/missing_topic_detector.h"
 #include "kafka/producer/producer_statistics.h"
 #include "kafka/producer/topic_cache.h"
 #include "kafka/topics/last_stable_offsets.h"
@@ -118,7 +120,6 @@ class Producer final : public Sink {
   // Looks after the brokers about once a second.
   void WaitForTick();
   void Tick();
-  void NoteUnknownTopic();
   void HandleLog(rd_kafka_event_t* event);
   size_t HandleDeliveryReports(rd_kafka_event_t* event);
   void HandleDeliveryReport(const rd_kafka_message_t& message, WallTime now);
@@ -146,9 +147,8 @@ class Producer final : public Sink {
   boost::asio::steady_timer close_timer_;
   boost::asio::steady_timer tick_timer_;
   ProducerStatistics statistics_;
-  size_t partitions_ = 0;     // as of the last tick
-  std::string seen_unknown_;  // topic, as of the last tick
-  std::string unknown_topic_;
+  size_t partitions_ = 0;  // as of the last tick
+  MissingTopicDetector missing_;
   BrokerLiveness liveness_;
   TopicCreator creator_;
   std::optional<TopicIdentity> topic_identity_;     // with a state
@@ -157,7 +157,7 @@ class Producer final : public Sink {
   std::optional<LastStableOffsets> last_stable_offsets_;  // with both
   const LsoLagMonitor* hidden_ = nullptr;                 // likewise
   ConnectionDiagnosis connection_diagnosis_;
-  int brokerless_reports_ = 0;  // statistics in a row
+  BrokerlessDetector brokerless_;
   std::string probed_topic_;
   std::string checkpoint_topic_;
   bool one_at_a_time_ = false;

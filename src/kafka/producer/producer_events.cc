@@ -17,7 +17,6 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr int kMaxBrokerlessReports = 2;
 constexpr size_t kReportsPerTurn = 4096;
 constexpr size_t kReportsPerRead = 512;
 constexpr uint64_t kOneMoreTurn = 1;
@@ -127,21 +126,12 @@ bool Producer::HandleTransactionError(std::string_view text) {
   return counts_again;
 }
 
-// An answer with topics but without a broker (a cluster whose brokers are all
-// fenced) makes librdkafka 2.10 and later drop every known broker, including
-// the bootstrap servers. If it adds those again before the old ones are
-// removed, it has none left, and never connects again. If a transaction's
-// coordinator refers to one, that one stays, but nothing connects to it.
 void Producer::HandleStatistics(const char* json) {
   // Nothing else waits for a topic that is unknown.
-  const bool needs_topics = queued() > 0;
-  statistics_ = ParseProducerStatistics(json, needs_topics);
+  const bool is_queued = queued() > 0;
+  statistics_ = ParseProducerStatistics(json, is_queued);
   liveness_.OnStatistics(statistics_, Clock::now());
-  const bool has_no_broker = statistics_.is_brokerless ||
-                             (statistics_.has_coordinator_only && queued() > 0);
-  brokerless_reports_ = has_no_broker ? brokerless_reports_ + 1 : 0;
-  if (brokerless_reports_ < kMaxBrokerlessReports) return;
-  brokerless_reports_ = 0;
+  if (!brokerless_.OnStatistics(statistics_, is_queued)) return;
   reports_.OnSinkFailed(
       absl::AbortedError("it has dropped all of its brokers"));
 }
@@ -163,8 +153,10 @@ void Producer::Tick() {
   if (topic.empty() && topic_identity_) topic = topic_identity_->AnyTopic();
   if (topic.empty()) topic = probed_topic_;
   liveness_.OnTick(now, topic);
-  NoteUnknownTopic();
-  if (!unknown_topic_.empty()) creator_.Probe(unknown_topic_, now);
+  std::string_view lost;
+  if (queued() > 0) lost = statistics_.unknown_topic;
+  missing_.Look(std::string(topics_->Unknown()), lost);
+  if (!missing_.topic().empty()) creator_.Probe(missing_.topic(), now);
   if (liveness_.brokers_up() > 0) {
     connection_diagnosis_.OnUp(statistics_.nodes_up);
     if (topic_identity_) topic_identity_->OnTick(topics_->Acknowledged(), now);
@@ -176,17 +168,6 @@ void Producer::Tick() {
   }
   if (!credentials_.are_stale()) return;
   reports_.OnSinkFailed(absl::AbortedError("its credentials have changed"));
-}
-
-// A new topic is unknown for a moment. The statistics tell of one that was
-// known before.
-void Producer::NoteUnknownTopic() {
-  const std::string before =
-      std::exchange(seen_unknown_, std::string(topics_->Unknown()));
-  unknown_topic_ = before == seen_unknown_ ? seen_unknown_ : "";
-  if (unknown_topic_.empty() && queued() > 0) {
-    unknown_topic_ = statistics_.unknown_topic;
-  }
 }
 
 size_t Producer::HandleDeliveryReports(rd_kafka_event_t* event) {
