@@ -181,9 +181,9 @@ void NatsSink::SendQuestions() {
         subject = api + ".INFO";
         break;
     }
-    client_->Ask(subject, question.body, ++last_question_);
-    asked_.emplace(last_question_, Asked{std::move(question),
-                                         std::move(subject), Clock::now()});
+    const std::string body = question.body;
+    client_->Ask(subject, body,
+                 asked_.Add(std::move(question), subject, Clock::now()));
   }
 }
 

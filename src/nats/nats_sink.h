@@ -29,6 +29,7 @@
 #include "nats/known_streams.h"
 #include "nats/nats_client.h"
 #include "nats/options.h"
+#include "nats/pending_questions.h"
 #include "nats/stream_finder.h"
 
 namespace walpost {
@@ -69,12 +70,6 @@ class NatsSink final : public Sink {
   bool credentials_have_changed() const override;
 
  private:
-  struct Asked {
-    StreamQuestion question;
-    std::string subject;
-    MonotonicTime at;
-  };
-
   NatsSink(boost::asio::any_io_executor executor, const NatsOptions& options,
            std::unique_ptr<NatsClient> client, RecordReports& reports,
            std::function<void()> on_drained,
@@ -121,8 +116,7 @@ class NatsSink final : public Sink {
   std::shared_ptr<KnownStreams> known_;
   StreamFinder finder_;
   InFlight in_flight_;
-  std::map<uint64_t, Asked> asked_;  // by number
-  uint64_t last_question_ = 0;
+  PendingQuestions asked_;
   const std::shared_ptr<CauseLog> errors_;  // of the servers
   bool is_connected_ = false;
   bool has_answered_ = false;  // JetStream has

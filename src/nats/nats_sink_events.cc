@@ -17,8 +17,6 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr size_t kEventsPerTurn = 4096;
-// A question that comes during an election has no answer: it is asked again.
-constexpr std::chrono::seconds kAnswerLimit{2};
 
 }  // namespace
 
@@ -74,8 +72,7 @@ void NatsSink::OnPublished(Sequence sequence, const PublishAnswer& answer,
   if (stream == nullptr) return;
   switch (answer.kind) {
     case PublishAnswer::Kind::kStored:
-      // Another stream has taken it, which was not asked for.
-      if (answer.stream != *stream) return;
+      if (!answer.IsStoredBy(*stream)) return;
       heard_at_ = Clock::now();
       return OnStored(sequence, answer, now);
     case PublishAnswer::Kind::kRejected:
@@ -111,10 +108,9 @@ void NatsSink::OnStored(Sequence sequence, const PublishAnswer& answer,
 }
 
 void NatsSink::OnAnswered(uint64_t number, const std::string& json) {
-  const auto asked = asked_.find(number);
-  if (asked == asked_.end()) return;
-  const StreamQuestion question = std::move(asked->second.question);
-  asked_.erase(asked);
+  const std::optional<StreamQuestion> asked = asked_.Take(number);
+  if (!asked) return;
+  const StreamQuestion& question = *asked;
   const MonotonicTime now = Clock::now();
   if (json.empty()) {
     finder_.OnNoAnswer(question, "JetStream is not enabled on the servers");
@@ -146,11 +142,8 @@ void NatsSink::OnError(const std::string& text) {
   if (sequence) {
     return FailRecord(*sequence, absl::FailedPreconditionError(denied));
   }
-  for (const auto& [number, asked] : asked_) {
-    if (asked.subject != subject) continue;
-    finder_.OnNoAnswer(asked.question, denied);
-    asked_.erase(number);
-    break;
+  if (const auto question = asked_.TakeTo(subject)) {
+    finder_.OnNoAnswer(*question, denied);
   }
   if (!closed_) reports_.OnCapacity();
 }
@@ -192,14 +185,8 @@ void NatsSink::GiveUpLateAnswers(MonotonicTime now) {
                    "(nats.ack_timeout); are most of its servers up?",
                    *in_flight_.StreamOf(*late), options_.ack_timeout.count())));
   }
-  for (auto asked = asked_.begin(); asked != asked_.end();) {
-    if (now - asked->second.at < kAnswerLimit) {
-      ++asked;
-      continue;
-    }
-    const StreamQuestion question = std::move(asked->second.question);
-    asked = asked_.erase(asked);
-    finder_.OnNoAnswer(question, "no answer within 2 s");
+  while (const auto question = asked_.TakeLate(now)) {
+    finder_.OnNoAnswer(*question, "no answer within 2 s");
     reports_.OnCapacity();
   }
 }

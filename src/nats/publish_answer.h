@@ -29,6 +29,11 @@ struct PublishAnswer {
   bool is_duplicate = false;
   JetStreamError error = {};
 
+  // False: another stream has taken the message, which was not asked for.
+  bool IsStoredBy(std::string_view expected) const {
+    return kind == Kind::kStored && stream == expected;
+  }
+
   static PublishAnswer NoResponders() {
     return {.kind = Kind::kNoResponders, .stream = {}};
   }

@@ -61,5 +61,12 @@ TEST(JetStreamErrorTest, TheCodeIsTheRemedy) {
   EXPECT_TRUE(absl::IsFailedPrecondition(status_of(99999))) << "unknown: stop";
 }
 
+TEST(PublishAnswerTest, AMessageIsStoredByTheStreamThatItWasSentTo) {
+  const auto answer = PublishAnswer::Parse(R"({"stream":"ORDERS","seq":17})");
+  EXPECT_TRUE(answer.IsStoredBy("ORDERS"));
+  EXPECT_FALSE(answer.IsStoredBy("OTHER"));
+  EXPECT_FALSE(PublishAnswer::NoResponders().IsStoredBy(""));
+}
+
 }  // namespace
 }  // namespace walpost
