@@ -11,6 +11,7 @@
 #include <string>
 
 #include "postgres/stream/replay_window_service.h"
+#include "support/log_lines.h"
 #include "support/wal_source_answers.h"
 
 namespace walpost {
@@ -213,6 +214,28 @@ TEST_F(ReplayWindowServiceTest, AnErrorEndsItsSessionAndNothingElse) {
   service_->OnReport(Report(Lsn(0x40000100)), 0);
   Run(seconds(2));
   EXPECT_THAT(server_.StatementsWith(kAdvance), SizeIs(2));
+}
+
+// Nothing before it can be replayed: a new one begins where the slot stands.
+TEST_F(ReplayWindowServiceTest, ALostGuardIsMadeAgain) {
+  SlotReport report = Report(Lsn(0x40000100));
+  report.guard->is_lost = true;
+  service_->OnReport(report, 0);
+  Run(std::chrono::milliseconds(300));
+  EXPECT_THAT(server_.StatementsWith(kCopy), SizeIs(1));
+  EXPECT_THAT(server_.StatementsWith(kAdvance), IsEmpty());
+}
+
+TEST_F(ReplayWindowServiceTest, AWindowThatDoesNotFitIsSaidOnce) {
+  const testing::LogLines log;
+  options_.replay.window_bytes = 0x40000000;
+  MakeService();
+  SlotReport report = Report(Lsn(0x100));
+  for (int i = 0; i < 3; ++i) service_->OnReport(report, 0x10000000);
+  EXPECT_THAT(log.Warnings(), SizeIs(1));
+  service_->OnReport(report, 0);
+  service_->OnReport(report, 0x10000000);
+  EXPECT_THAT(log.Warnings(), SizeIs(2)) << "it did fit meanwhile";
 }
 
 }  // namespace

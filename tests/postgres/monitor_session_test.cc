@@ -40,6 +40,9 @@ class MonitorSessionTest : public ::testing::Test {
     outbox_.messages.prefix = "outbox";
     routes_ = *Route::CreateAll(outbox_);
     testing::AnswerWalSource(server_);
+    MakeSession();
+  }
+  void MakeSession() {
     session_.emplace(
         context_.get_executor(), options_, outbox_, routes_,
         "public.walpost_parked", [this] { ++shutdowns_; },
@@ -295,6 +298,43 @@ TEST_F(MonitorSessionTest, P9APublicationThatStopsCoveringIsTold) {
   EXPECT_THAT(report.publication_trouble,
               HasSubstr("does not publish inserts"));
   EXPECT_TRUE(report.publication_is_wrong);
+}
+
+TEST_F(MonitorSessionTest, P10ATroubleThatIsOverIsNotTheReasonAnyMore) {
+  server_.Fail(kReport, "57014", "canceled");
+  Start();
+  RunUntil([this] { return server_.connections() > 1; });
+  EXPECT_THAT(session_->unseen_because(), HasSubstr("canceled"));
+  server_.Answer(kReport, {testing::SideReport()});
+  NextReport();
+  EXPECT_THAT(session_->unseen_because(), HasSubstr("pid 4711"));
+}
+
+// Each statement of a report, and the looks beside it, in one session.
+TEST_F(MonitorSessionTest, P10EachErrorOfAStatementEndsTheSession) {
+  session_->WatchSource(true);
+  session_->WatchSession(4711);
+  server_.Answer(kActivity, {{"ClientRead", "idle"}});
+  server_.Answer("pg_blocking_pids", {});
+  const size_t before = server_.statements().size();
+  NextReport();
+  const std::vector<std::string> asked(
+      server_.statements().begin() + static_cast<ptrdiff_t>(before),
+      server_.statements().end());
+  ASSERT_GT(asked.size(), 5u);
+  for (size_t i = 0; i < asked.size(); ++i) {
+    session_->Stop();
+    RunUntil([this] { return !is_running_; });
+    MakeSession();
+    session_->WatchSource(true);
+    session_->WatchSession(4711);
+    const size_t connections = server_.connections();
+    server_.FailAfter(i);
+    Start();
+    RunUntil([&] { return server_.connections() > connections + 1; });
+    EXPECT_THAT(session_->unseen_because(), HasSubstr("canceled")) << asked[i];
+    NextReport();
+  }
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "fmt/format.h"
 #include "parking/parked_codec.h"
 #include "postgres/parking/parking_check.h"
+#include "support/each_statement.h"
 #include "support/fake_postgres.h"
 
 namespace walpost {
@@ -309,6 +310,20 @@ TEST_F(ParkedListTest, AnAsynchronousStandbyMayLackParkedEvents) {
   EXPECT_EQ(Check(true).back().subject, "synchronous_standby_names");
   server_.Answer("synchronous_standby_names", {{"t", "t"}});
   EXPECT_THAT(Check(true), SizeIs(1));
+}
+
+TEST_F(ParkedListTest, P11NoErrorOfAStatementIsAnEmptyList) {
+  server_.Answer(kList, {});
+  server_.Answer(kDecide, {});
+  const auto read = [this]() -> absl::Status {
+    auto list = Open();
+    if (!list.ok()) return list.status();
+    constexpr auto kAll = ParkingSql::Settled::kIncluded;
+    const auto parked = Await(context_, list->Read(kAll));
+    if (!parked.ok()) return parked.status();
+    return Await(context_, list->ReadLetters(kAll)).status();
+  };
+  EXPECT_THAT(testing::UnreportedFailures(server_, read), IsEmpty());
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "delivery/gap.h"
 #include "postgres/catalog/read_base_types.h"
+#include "support/each_statement.h"
 #include "support/fake_postgres.h"
 #include "support/wal_source_answers.h"
 
@@ -290,6 +291,22 @@ TEST_F(PublicationMonitorTest, P9AfterTheReferenceNothingIsMade) {
   monitor_->SetReference({});
   ASSERT_TRUE(Look().ok());
   EXPECT_TRUE(monitor_->is_error());
+}
+
+// Its answer would be taken for that of all that was asked.
+TEST_F(PublicationMonitorTest, P9NoErrorOfAStatementIsAnAnswer) {
+  outbox_.debezium = std::make_shared<const debezium::Options>();
+  server_.Answer("SELECT u.oid", {});
+  const auto look = [this] {
+    server_.Answer(kMatching, {Match("app.outbox_a", true)});
+    server_.AnswerInTurn(
+        kRelations, {{Relation("app.outbox_a")}, {Relation("app.outbox")}});
+    SetDigest("2");
+    monitor_.emplace(options_, outbox_, routes_);
+    monitor_->SetColumns(BaseTypes());
+    return Look();
+  };
+  EXPECT_THAT(testing::UnreportedFailures(server_, look), IsEmpty());
 }
 
 }  // namespace

@@ -13,6 +13,9 @@
 namespace walpost {
 namespace {
 
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
 using testing::Await;
 using ::testing::ElementsAre;
 using testing::FakePostgres;
@@ -34,11 +37,20 @@ class SlotHolderTest : public ::testing::Test {
 
   void Look(const std::string& user, const Facts& facts) {
     const auto text = [](bool fact) { return fact ? "t" : "f"; };
-    server_.Answer("pg_replication_slots s",
-                   {{"4711", user, text(facts.is_creating), std::nullopt,
-                     text(facts.is_silent), text(facts.is_older)}});
-    const absl::Status looked = Await(context_, holder_.Look(*connection_));
+    Look({{"4711", user, text(facts.is_creating), std::nullopt,
+           text(facts.is_silent), text(facts.is_older)}});
+  }
+  void Look(FakePostgres::Rows rows, milliseconds after = milliseconds(0)) {
+    server_.Answer("pg_replication_slots s", std::move(rows));
+    const MonotonicTime now = MonotonicTime(hours(1000)) + after;
+    const absl::Status looked =
+        Await(context_, holder_.Look(*connection_, now));
     ASSERT_TRUE(looked.ok()) << looked;
+  }
+  // A walpost of this slot that streams, with its last sign of life.
+  static FakePostgres::Rows Streams(const std::string& reply,
+                                    const std::string& pid = "4711") {
+    return {{pid, "walpost:orders:other:9", "f", reply, "f", "f"}};
   }
 
   std::vector<std::string> Terminations() {
@@ -82,6 +94,56 @@ TEST_F(SlotHolderTest, AStreamThatReportsIsNotTerminatedHoweverOldItIs) {
 
 TEST_F(SlotHolderTest, ASilentStreamOfAnotherHostIsNotTerminated) {
   Look("walpost:orders:other:2000000000", {.is_silent = true});
+  EXPECT_THAT(Terminations(), IsEmpty());
+}
+
+TEST_F(SlotHolderTest, P10AHolderThatIsFrozenIsNamed) {
+  Look(Streams("12:00:00"));
+  EXPECT_TRUE(holder_.is_walpost());
+  EXPECT_EQ(holder_.user(), "walpost:orders:other:9");
+  EXPECT_EQ(holder_.trouble(), "");
+  EXPECT_EQ(holder_.doubt(), "");
+  Look(Streams("12:00:00"), milliseconds(7'999));
+  EXPECT_EQ(holder_.trouble(), "");
+  Look(Streams("12:00:00"), seconds(8));
+  EXPECT_THAT(holder_.trouble(), HasSubstr("has not reported for 8 s"));
+  EXPECT_THAT(holder_.trouble(), HasSubstr("pg_terminate_backend(4711)"));
+  Look(Streams("12:00:11"), seconds(11));
+  EXPECT_EQ(holder_.trouble(), "") << "it has come back";
+  Look(Streams("12:00:11"), seconds(18));
+  EXPECT_EQ(holder_.trouble(), "") << "the time begins again";
+}
+
+// Its first sign of life may be old: it counts from when it was seen.
+TEST_F(SlotHolderTest, P10AnotherBackendIsNotFrozenForThatOfTheOneBefore) {
+  Look(Streams("12:00:00"));
+  Look(Streams("12:00:00", "4712"), seconds(60));
+  EXPECT_EQ(holder_.trouble(), "");
+}
+
+TEST_F(SlotHolderTest, AnotherProgramMayBeSilent) {
+  const FakePostgres::Rows other = {
+      {"4711", "debezium", "f", "12:00", "f", "f"}};
+  Look(other);
+  Look(other, seconds(60));
+  EXPECT_FALSE(holder_.is_walpost());
+  EXPECT_EQ(holder_.trouble(), "");
+}
+
+TEST_F(SlotHolderTest, NothingIsKnownOfAHolderThatHasGone) {
+  Look("walpost:orders:other:9", {.is_creating = true});
+  EXPECT_THAT(holder_.trouble(), HasSubstr("is being created by"));
+  EXPECT_THAT(holder_.doubt(), HasSubstr("GRANT pg_read_all_stats"));
+  Look(FakePostgres::Rows());
+  EXPECT_EQ(holder_.user(), "");
+  EXPECT_EQ(holder_.trouble(), "");
+  EXPECT_EQ(holder_.doubt(), "");
+  EXPECT_THAT(Terminations(), IsEmpty());
+}
+
+TEST_F(SlotHolderTest, WhoWasDeadIsNotEndedInPlaceOfTheNext) {
+  Look(kDead, {.is_silent = true});
+  Look(Streams("12:00:00"));
   EXPECT_THAT(Terminations(), IsEmpty());
 }
 

@@ -12,6 +12,7 @@
 #include "base/sqlstate.h"
 #include "delivery/gap.h"
 #include "postgres/connect/instance_name.h"
+#include "support/each_statement.h"
 #include "support/fake_postgres.h"
 #include "support/sender_fixture.h"
 #include "support/wal_source_answers.h"
@@ -314,6 +315,23 @@ TEST_F(SourceSetupTest, TheLastSlotCanBeUsedUp) {
                               "t", "f", "t", "t"}});
   EXPECT_THAT(std::string(Run().message()),
               HasSubstr("max_replication_slots is used up"));
+}
+
+// That the birth is not on record, and what is left of a guard slot, is said in
+// the log.
+TEST_F(SourceSetupTest, P9EachErrorOfAStatementBeginsNoStream) {
+  options_.create = true;
+  const auto run = [this] {
+    server_.Answer(kComments, {{""}});
+    server_.AnswerInTurn(kSlot, {{}, {}, {}, testing::SlotAt("0/300")});
+    MakeSetup();
+    return Run();
+  };
+  EXPECT_THAT(
+      testing::UnreportedFailures(server_, run),
+      ElementsAre(HasSubstr("orders_guard"), HasSubstr("pg_advisory_lock"),
+                  HasSubstr(kComments), HasSubstr(kComment),
+                  HasSubstr("pg_advisory_unlock")));
 }
 
 }  // namespace

@@ -95,6 +95,8 @@ class FakePostgres {
     Call(std::move(words),
          [=](const std::string&) { return Error("ERROR", sqlstate, text); });
   }
+  // The statement that comes after this many others fails, and no other one.
+  void FailAfter(size_t statements) { until_failure_ = statements; }
   // The connection is lost in the middle of such a statement.
   void Drop(std::string words) {
     Call(std::move(words), [](const std::string&) { return std::nullopt; });
@@ -138,6 +140,8 @@ class FakePostgres {
   }
   // Parameters of the last statement that had some.
   const Row& parameters() const { return parameters_; }
+  // What later connections are told, as in 16.4.
+  void SetVersion(std::string version) { version_ = std::move(version); }
   // What the last connection asked for when it began.
   const std::string& startup() const { return startup_; }
   size_t connections() const { return connections_; }
@@ -203,14 +207,30 @@ class FakePostgres {
     replies_.emplace_back(std::move(words), std::move(reply));
   }
 
+  bool MustFail() {
+    if (!until_failure_) return false;
+    if (*until_failure_ == 0) {
+      until_failure_.reset();
+      return true;
+    }
+    --*until_failure_;
+    return false;
+  }
+  static std::string Failure() {
+    return Error("ERROR", "57014", "canceled") + Ready();
+  }
+
   std::optional<std::string> AnswerTo(const std::string& sql) {
     for (auto reply = replies_.rbegin(); reply != replies_.rend(); ++reply) {
       if (sql.find(reply->first) == std::string::npos) continue;
-      if (reply->first != replies_[0].first) statements_.push_back(sql);
+      const bool is_of_connecting = reply->first == replies_[0].first;
+      if (!is_of_connecting) statements_.push_back(sql);
+      if (!is_of_connecting && MustFail()) return Failure();
       const std::optional<std::string> text = reply->second(sql);
       return text ? std::optional(*text + Ready()) : std::nullopt;
     }
     statements_.push_back(sql);
+    if (MustFail()) return Failure();
     if (sql.starts_with("START_REPLICATION")) {
       std::string stream = Message('W', std::string(3, '\0'));
       for (const std::string& frame : frames_) stream += Message('d', frame);
@@ -276,7 +296,7 @@ class FakePostgres {
     peers_->insert(&peer);
     std::string parsed;
     std::optional<std::string> answer =
-        Message('R', BigEndian(0, 4)) + Parameter("server_version", "17.2") +
+        Message('R', BigEndian(0, 4)) + Parameter("server_version", version_) +
         Parameter("server_encoding", "UTF8") +
         Parameter("client_encoding", "UTF8") +
         Parameter("standard_conforming_strings", "on") +
@@ -334,8 +354,10 @@ class FakePostgres {
   std::vector<std::string> frames_;
   uint64_t confirmed_ = 0;
   Row parameters_;
+  std::string version_ = "17.2";
   std::string startup_;
-  std::string refusal_;  // of connections; empty: none
+  std::string refusal_;                  // of connections; empty: none
+  std::optional<size_t> until_failure_;  // statements; nullopt: none fails
   size_t connections_ = 0;
 };
 

@@ -47,6 +47,15 @@ class MockKafka {
     rd_kafka_mock_topic_create(cluster_, topic, partitions, 1);
   }
 
+  // Connections to the broker are cut, and refused, until it is up again.
+  void SetDown(bool is_down) {
+    if (is_down) {
+      rd_kafka_mock_broker_set_down(cluster_, 1);
+    } else {
+      rd_kafka_mock_broker_set_up(cluster_, 1);
+    }
+  }
+
   // The next request of this kind fails.
   void FailOnce(int api_key, rd_kafka_resp_err_t code) {
     rd_kafka_mock_push_request_errors(cluster_, api_key, 1, code);
@@ -77,6 +86,41 @@ class MockKafka {
 
   // All records of partition 0, in order.
   std::vector<KeyAndValue> Log(const char* topic) {
+    std::vector<KeyAndValue> records;
+    ForEach(topic, [&records](rd_kafka_message_t& message) {
+      KeyAndValue& record = records.emplace_back();
+      record.first.assign(static_cast<const char*>(message.key),
+                          message.key_len);
+      if (message.payload != nullptr) {
+        record.second.emplace(static_cast<const char*>(message.payload),
+                              message.len);
+      }
+    });
+    return records;
+  }
+
+  // Their headers of this name; nullopt: a record has none.
+  std::vector<std::optional<std::string>> Headers(const char* topic,
+                                                  const char* name) {
+    std::vector<std::optional<std::string>> values;
+    ForEach(topic, [&values, name](rd_kafka_message_t& message) {
+      auto& found = values.emplace_back();
+      rd_kafka_headers_t* headers = nullptr;
+      const void* value = nullptr;
+      size_t size = 0;
+      if (rd_kafka_message_headers(&message, &headers) ==
+              RD_KAFKA_RESP_ERR_NO_ERROR &&
+          rd_kafka_header_get_last(headers, name, &value, &size) ==
+              RD_KAFKA_RESP_ERR_NO_ERROR) {
+        found.emplace(static_cast<const char*>(value), size);
+      }
+    });
+    return values;
+  }
+
+ private:
+  template <typename Visit>
+  void ForEach(const char* topic, const Visit& visit) {
     rd_kafka_t* reader = Client(RD_KAFKA_CONSUMER);
     rd_kafka_topic_partition_list_t* from =
         rd_kafka_topic_partition_list_new(1);
@@ -84,28 +128,17 @@ class MockKafka {
         RD_KAFKA_OFFSET_BEGINNING;
     rd_kafka_assign(reader, from);
     rd_kafka_topic_partition_list_destroy(from);
-    std::vector<KeyAndValue> records;
     for (bool at_end = false; !at_end;) {
       rd_kafka_message_t* message = rd_kafka_consumer_poll(reader, 10'000);
       if (message == nullptr) break;
       at_end = message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
-      if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-        KeyAndValue& record = records.emplace_back();
-        record.first.assign(static_cast<const char*>(message->key),
-                            message->key_len);
-        if (message->payload != nullptr) {
-          record.second.emplace(static_cast<const char*>(message->payload),
-                                message->len);
-        }
-      }
+      if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) visit(*message);
       rd_kafka_message_destroy(message);
     }
     rd_kafka_consumer_close(reader);
     rd_kafka_destroy(reader);
-    return records;
   }
 
- private:
   rd_kafka_t* Client(rd_kafka_type_t type) {
     rd_kafka_conf_t* conf = rd_kafka_conf_new();
     rd_kafka_conf_set(conf, "bootstrap.servers", brokers().c_str(), nullptr, 0);

@@ -143,7 +143,8 @@ asio::awaitable<Found> CheckSlotUser(Connection& connection,
   const std::string& slot = config.postgres.slot;
   const InstanceName name = InstanceName::OfThisProcess(slot);
   SlotHolder holder(slot, name);
-  const absl::Status looked = co_await holder.Look(connection);
+  const MonotonicTime now = std::chrono::steady_clock::now();
+  const absl::Status looked = co_await holder.Look(connection, now);
   if (!looked.ok()) co_return looked;
   Findings findings;
   if (holder.user().empty() || holder.is_walpost()) co_return findings;

@@ -12,7 +12,6 @@
 namespace walpost {
 
 namespace asio = boost::asio;
-using Clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -36,7 +35,8 @@ bool SlotHolder::is_walpost() const { return IsOfSlot(user_, slot_); }
 // To a role without pg_read_all_stats, pg_stat_replication shows only pids,
 // even for the role's own sessions. pg_stat_activity shows the role's sessions:
 // the side session of a live walpost runs a query every two seconds.
-asio::awaitable<absl::Status> SlotHolder::Look(Connection& connection) {
+asio::awaitable<absl::Status> SlotHolder::Look(Connection& connection,
+                                               MonotonicTime now) {
   const std::string sql = fmt::format(
       "SELECT a.pid, a.application_name, s.confirmed_flush_lsn IS NULL, "
       "coalesce(r.reply_time, side.asked_at), "
@@ -65,7 +65,7 @@ asio::awaitable<absl::Status> SlotHolder::Look(Connection& connection) {
         "cannot see whether it still runs: GRANT pg_read_all_stats TO {};",
         QuoteName(PQuser(connection.raw())));
   }
-  NoteReply(rows.Text(0, 0), rows.Text(0, 3));
+  NoteReply(rows.Text(0, 0), rows.Text(0, 3), now);
   const bool is_creating = rows.Bool(0, 2);
   const bool is_old = rows.Bool(0, 4) || (is_creating && rows.Bool(0, 5));
   is_dead_ = (is_old && name_.IsDeadPredecessor(user_, &ProcessIsAlive)) ||
@@ -90,8 +90,7 @@ asio::awaitable<absl::StatusOr<bool>> SlotHolder::FindOthers(
 }
 
 void SlotHolder::NoteReply(const std::string& pid,
-                           const std::string& reply_time) {
-  const MonotonicTime now = Clock::now();
+                           const std::string& reply_time, MonotonicTime now) {
   if (pid != pid_ || reply_time != reply_time_) reply_changed_at_ = now;
   pid_ = pid;
   reply_time_ = reply_time;

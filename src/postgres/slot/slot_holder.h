@@ -27,7 +27,8 @@ class SlotHolder {
       : slot_(slot), name_(name), our_start_(WallNow()) {}
 
   // Reads the current holder. Errors come from the connection.
-  boost::asio::awaitable<absl::Status> Look(Connection& connection);
+  boost::asio::awaitable<absl::Status> Look(Connection& connection,
+                                            MonotonicTime now);
 
   // True if another walpost of this slot runs, by its side session. It may have
   // had the slot.
@@ -53,7 +54,8 @@ class SlotHolder {
   const std::string& doubt() const { return doubt_; }
 
  private:
-  void NoteReply(const std::string& pid, const std::string& reply_time);
+  void NoteReply(const std::string& pid, const std::string& reply_time,
+                 MonotonicTime now);
 
   const std::string& slot_;
   const InstanceName& name_;

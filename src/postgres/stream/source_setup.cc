@@ -133,7 +133,8 @@ asio::awaitable<absl::Status> SourceSetup::LookForNewTables() {
 
 asio::awaitable<absl::Status> SourceSetup::StandBy() {
   has_waited_ = true;
-  WALPOST_CO_RETURN_IF_ERROR(co_await holder_.Look(*connection_));
+  const MonotonicTime now = Clock::now();
+  WALPOST_CO_RETURN_IF_ERROR(co_await holder_.Look(*connection_, now));
   const absl::Status followed = continuity_.OnSlotInUse(holder_.is_walpost());
   if (!followed.ok()) co_return followed;
   if (!continuity_.has_streamed()) {
