@@ -25,6 +25,11 @@ void ContinuityState::Observe(ObservedSource observed,
   ForgetSettledEvidence();
 }
 
+bool ContinuityState::slot_was_used() const {
+  return observed_.slot && birth_.is_valid() &&
+         observed_.slot->confirmed > birth_;
+}
+
 void ContinuityState::Latch(const Gap& gap) {
   if (gap.code != kGapTablePassedOver) latch_.Close(gap);
 }

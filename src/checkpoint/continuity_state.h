@@ -142,6 +142,9 @@ class ContinuityState {
   uint32_t timeline() const { return timeline_; }
   // Consistent point of the slot, or its position when first seen.
   Lsn birth() const { return birth_; }
+  // True if the slot has confirmed something since its birth, so that somebody
+  // has streamed from it.
+  bool slot_was_used() const;
   // Coverage of the publication.
   const std::string& coverage() const { return coverage_; }
   // Names that its tables had before this process, in order; see FormerNames.

@@ -15,6 +15,7 @@
 #include "loop/blocking_call.h"
 #include "parking/parked_codec.h"
 #include "support/fake_postgres.h"
+#include "support/log_lines.h"
 #include "support/memory_sink.h"
 #include "support/mock_kafka.h"
 #include "support/parking_answers.h"
@@ -76,7 +77,7 @@ class ParkedEventServiceTest : public ::testing::Test {
             .on_lost = [this](const absl::Status& status) { lost_ = status; },
             .on_progress = [this] { ++progressed_; },
             .may_release = [this] { return may_release_; },
-            .is_paused = [] { return false; },
+            .is_paused = [this] { return is_paused_; },
             .settled_through =
                 [] {
                   return Position{Lsn(0x900), 0};
@@ -146,6 +147,7 @@ class ParkedEventServiceTest : public ::testing::Test {
   std::unique_ptr<WalProgress> progress_;
   std::unique_ptr<SinkKnowledge> knowledge_;
   bool may_release_ = true;
+  bool is_paused_ = false;
   int progressed_ = 0;
   std::optional<absl::Status> lost_;
   std::unique_ptr<ParkedEventService> service_;
@@ -341,6 +343,56 @@ TEST_F(ParkedEventServiceTest, P3AnErrorOfLoadingBeginsNoStream) {
     EXPECT_FALSE(Open().ok()) << words;
     server_.Answer(words, {});
   }
+}
+
+// While nothing is offered, the brokers have nothing to take.
+TEST_F(ParkedEventServiceTest, P8APauseIsolatesNoTopic) {
+  config_.parking.isolate_after = seconds(60);
+  ASSERT_TRUE(Open().ok());
+  sink_.AnswerWith(absl::UnavailableError("unknown topic"));
+  EXPECT_EQ(OfferEvent("order"), Sender::Offer::kBackpressure);
+  const MonotonicTime begin = std::chrono::steady_clock::now();
+  const auto watch = [&](int after) {
+    const MonotonicTime now = begin + seconds(after);
+    service_->Watch(now, now);
+    sender_->OnCapacity();
+    return OfferEvent("order") == Sender::Offer::kAccepted;
+  };
+  EXPECT_FALSE(watch(0));
+  is_paused_ = true;
+  EXPECT_FALSE(watch(61));
+  EXPECT_FALSE(watch(600));
+  is_paused_ = false;
+  EXPECT_FALSE(watch(659)) << "the time begins again with the pause over";
+  EXPECT_TRUE(watch(660));
+  EXPECT_THAT(service_->report().topics, ElementsAre("t.order"));
+}
+
+TEST_F(ParkedEventServiceTest, P8BrokersThatAreAwayIsolateNoTopic) {
+  config_.parking.isolate_after = seconds(60);
+  ASSERT_TRUE(Open().ok());
+  sink_.AnswerWith(absl::UnavailableError("unknown topic"));
+  EXPECT_EQ(OfferEvent("order"), Sender::Offer::kBackpressure);
+  const MonotonicTime begin = std::chrono::steady_clock::now();
+  for (const int after : {0, 40, 80, 120}) {
+    service_->Watch(begin, begin + seconds(after));
+    sender_->OnCapacity();
+    EXPECT_EQ(OfferEvent("order"), Sender::Offer::kBackpressure) << after;
+  }
+}
+
+TEST_F(ParkedEventServiceTest, NearTheLimitOfKeysIsAWarningOnce) {
+  config_.parking.max_keys = 1;
+  HoldLane();
+  may_release_ = false;
+  ASSERT_TRUE(Open().ok());
+  const testing::LogLines log;
+  const MonotonicTime now = std::chrono::steady_clock::now();
+  service_->Watch(now, now);
+  service_->Watch(now, now + seconds(1));
+  EXPECT_THAT(log.Warnings(),
+              ElementsAre(HasSubstr("1 keys are parked, and parking.max_keys "
+                                    "is 1")));
 }
 
 }  // namespace

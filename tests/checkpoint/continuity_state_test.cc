@@ -102,6 +102,23 @@ TEST_F(ContinuityStateTest, ARecordMakesItASecondStart) {
   EXPECT_EQ(continuity_.birth(), Lsn(100));
 }
 
+// If its checkpoint is missing, events are sent again.
+TEST_F(ContinuityStateTest, P5ASlotIsUsedOnceItHasConfirmedMoreThanItsBirth) {
+  EXPECT_FALSE(continuity_.slot_was_used());
+  ObservedSource server = Server();
+  ASSERT_TRUE(Continue(server, Record()).ok());
+  EXPECT_FALSE(continuity_.slot_was_used()) << "it stands at its birth";
+  server.slot->confirmed = Lsn(101);
+  ASSERT_TRUE(Continue(server, Record()).ok());
+  EXPECT_TRUE(continuity_.slot_was_used());
+  server.slot->confirmed = Lsn(99);
+  continuity_.Observe(server, Record());
+  EXPECT_FALSE(continuity_.slot_was_used());
+  server.slot.reset();
+  continuity_.Observe(server, Record());
+  EXPECT_FALSE(continuity_.slot_was_used());
+}
+
 // A queue is not read back, and the record has the code of the gap alone.
 TEST_F(ContinuityStateTest, P9AGapOnRecordHasTheRemedyOfTheBrokers) {
   BirthRecord record = Record();

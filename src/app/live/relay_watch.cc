@@ -118,17 +118,14 @@ void Relay::NoteRetainedWal(const SlotReport& report) {
 // The checkpoint of a slot that has been streamed from is gone. This process,
 // if it has streamed, knows the position by itself.
 void Relay::WarnOfRepeats() const {
-  const auto& slot = continuity_.observed().slot;
-  const bool is_used = slot && continuity_.birth() != Lsn() &&
-                       slot->confirmed > continuity_.birth();
   const bool is_known = checkpoints_.loaded() || session_.has_streamed();
-  if (is_known || !is_used) return;
+  if (is_known || !continuity_.slot_was_used()) return;
   LogWarn(
       "checkpoint topic {} has no entry for slot {} although the slot is "
       "confirmed to {}; events after it that were published "
       "will be sent again",
       config_.checkpoint.topic, config_.postgres.slot,
-      slot->confirmed.ToString());
+      continuity_.observed().slot->confirmed.ToString());
 }
 
 asio::awaitable<void> Relay::Watch() {
@@ -138,7 +135,7 @@ asio::awaitable<void> Relay::Watch() {
     CheckKafka();
     // Before the retry, because that clears the reason of held records.
     state_log_.Update(Signs(), Clock::now());
-    parking_.Watch(brokers_seen_at_);
+    parking_.Watch(brokers_seen_at_, Clock::now());
     session_.Watch(Clock::now());
     monitor_session_.WatchDecisions(sender_.stoppage().has_value());
     monitor_session_.RecordPassedOver();

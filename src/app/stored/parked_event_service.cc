@@ -313,12 +313,13 @@ void ParkedEventService::Progress() {
   callbacks_.on_progress();
 }
 
-void ParkedEventService::Watch(MonotonicTime brokers_seen_at) {
+void ParkedEventService::Watch(MonotonicTime brokers_seen_at,
+                               MonotonicTime now) {
   // While nothing is offered to the brokers, they do not answer for a topic.
   const MonotonicTime heard_at =
       callbacks_.is_paused() ? MonotonicTime() : brokers_seen_at;
   const std::optional<Position> position =
-      isolation_.Look(sender_.standing_at(), heard_at, Clock::now());
+      isolation_.Look(sender_.standing_at(), heard_at, now);
   if (position && parked_keys_.MayIsolate()) sender_.Isolate(*position);
   const size_t keys = parked_keys_.lanes().size();
   if (near_max_keys_.HasCome(keys, config_.parking.max_keys)) {

@@ -75,7 +75,7 @@ class ParkedEventService {
   // Call it a few times a second: isolates a topic that holds up the flow, and
   // warns when parking.max_keys is near.
   // `brokers_seen_at`: when the brokers answered last.
-  void Watch(MonotonicTime brokers_seen_at);
+  void Watch(MonotonicTime brokers_seen_at, MonotonicTime now);
   void OnTurnOfOthers(MonotonicTime now) { isolation_.OnTurnOfOthers(now); }
 
   ParkingReport report() const;
