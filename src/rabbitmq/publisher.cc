@@ -15,7 +15,6 @@ namespace walpost::rabbitmq {
 namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 namespace {
 
@@ -24,20 +23,8 @@ constexpr size_t kMaxBytes = size_t{64} << 20;
 // Bytes for the socket; more messages wait.
 constexpr size_t kMaxUnsent = size_t{1} << 20;
 constexpr milliseconds kTick{500};
-// An unconfirmed message is worth a word.
-constexpr seconds kSlow{5};
 // For the server's answer to connection.close.
 constexpr milliseconds kFarewell{500};
-// Then the same message is sent on a new connection.
-constexpr int kMaxRejections = 5;
-
-std::string NotStored(const std::string& routing_key) {
-  return fmt::format(
-      "RabbitMQ does not store messages with routing key \"{}\" (basic.nack): "
-      "is a queue full (x-max-length with x-overflow reject-publish), or its "
-      "leader down? They are sent again",
-      routing_key);
-}
 
 }  // namespace
 
@@ -236,22 +223,10 @@ void Publisher::WaitForTick() {
 }
 
 void Publisher::Tick() {
-  // A channel that was opened while the leader of a queue was down goes on
-  // asking the node that is down (RabbitMQ 3.10).
-  const auto rejected = records_.MostRejected();
-  if (rejected && rejected->times >= kMaxRejections) {
-    return Fail(absl::UnavailableError(NotStored(rejected->routing_key)));
-  }
+  const absl::Status judged = records_.Judge(
+      options_.confirm_timeout, blocked_.has_value(), Clock::now());
+  if (!judged.ok()) return Fail(judged);
   SendAll();  // those that were not stored
-  const auto slowest = records_.Slowest();
-  if (!slowest || blocked_) return;
-  if (Clock::now() - slowest->since < options_.confirm_timeout) return;
-  Fail(absl::UnavailableError(fmt::format(
-      "RabbitMQ has not confirmed a message with routing key \"{}\" for {} s: "
-      "{}",
-      slowest->routing_key, options_.confirm_timeout.count(),
-      "is its queue without a majority of its members, or the server "
-      "overloaded? rabbitmq-queues quorum_status QUEUE shows it")));
 }
 
 void Publisher::Close(MonotonicTime deadline, std::function<void()> closed) {
@@ -314,18 +289,7 @@ std::string Publisher::Trouble() const {
         "vm_memory_high_watermark or lower disk_free_limit",
         connection->address().ToString(), *blocked_);
   }
-  if (const auto rejected = records_.MostRejected()) {
-    return NotStored(rejected->routing_key);
-  }
-  const auto slowest = records_.Slowest();
-  const MonotonicTime now = Clock::now();
-  if (!slowest || now - slowest->since < kSlow) return "";
-  return fmt::format(
-      "RabbitMQ has not confirmed a message with routing key \"{}\" for {} s: "
-      "is its queue without a majority of its members? See rabbitmq-queues "
-      "quorum_status QUEUE",
-      slowest->routing_key,
-      std::chrono::floor<seconds>(now - slowest->since).count());
+  return records_.Trouble(Clock::now());
 }
 
 SinkHealth Publisher::Health() {

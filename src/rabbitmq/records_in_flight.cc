@@ -8,6 +8,17 @@
 #include "fmt/format.h"
 
 namespace walpost::rabbitmq {
+namespace {
+
+std::string NotStored(const std::string& routing_key) {
+  return fmt::format(
+      "RabbitMQ does not store messages with routing key \"{}\" (basic.nack): "
+      "is a queue full (x-max-length with x-overflow reject-publish), or its "
+      "leader down? They are sent again",
+      routing_key);
+}
+
+}  // namespace
 
 void RecordsInFlight::Add(Sequence sequence, std::string_view topic,
                           KeyOrder::Lane lane, Message message) {
@@ -141,6 +152,39 @@ std::optional<RecordsInFlight::Rejected> RecordsInFlight::MostRejected() const {
   }
   if (most == nullptr) return std::nullopt;
   return Rejected{most->message.routing_key, most->rejections};
+}
+
+absl::Status RecordsInFlight::Judge(std::chrono::seconds limit, bool is_blocked,
+                                    MonotonicTime now) const {
+  // A channel that was opened while the leader of a queue was down goes on
+  // asking the node that is down (RabbitMQ 3.10).
+  const std::optional<Rejected> rejected = MostRejected();
+  if (rejected && rejected->times >= kMaxRejections) {
+    return absl::UnavailableError(NotStored(rejected->routing_key));
+  }
+  const std::optional<Slow> slowest = Slowest();
+  if (!slowest || is_blocked || now - slowest->since < limit) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(fmt::format(
+      "RabbitMQ has not confirmed a message with routing key \"{}\" for {} s: "
+      "is its queue without a majority of its members, or the server "
+      "overloaded? rabbitmq-queues quorum_status QUEUE shows it",
+      slowest->routing_key, limit.count()));
+}
+
+std::string RecordsInFlight::Trouble(MonotonicTime now) const {
+  if (const std::optional<Rejected> rejected = MostRejected()) {
+    return NotStored(rejected->routing_key);
+  }
+  const std::optional<Slow> slowest = Slowest();
+  if (!slowest || now - slowest->since < kSlow) return "";
+  return fmt::format(
+      "RabbitMQ has not confirmed a message with routing key \"{}\" for {} s: "
+      "is its queue without a majority of its members? See rabbitmq-queues "
+      "quorum_status QUEUE",
+      slowest->routing_key,
+      std::chrono::floor<std::chrono::seconds>(now - slowest->since).count());
 }
 
 }  // namespace walpost::rabbitmq

@@ -77,10 +77,22 @@ class RecordsInFlight {
   // wait to be sent again.
   std::optional<Rejected> MostRejected() const;
 
+  // Why a new connection is needed; ok: none is. `limit`: for a confirmation.
+  // `is_blocked`: the server has an alarm and takes no messages, so that none
+  // is late.
+  absl::Status Judge(std::chrono::seconds limit, bool is_blocked,
+                     MonotonicTime now) const;
+  // What is worth a word: a message that the server does not store, or has not
+  // confirmed for kSlow. Empty: nothing.
+  std::string Trouble(MonotonicTime now) const;
+
   NamedCounts AcknowledgedByTopic() const { return acknowledged_.counts(); }
 
  private:
   static constexpr std::chrono::milliseconds kRetryPause{1000};
+  static constexpr std::chrono::seconds kSlow{5};
+  // Then the same message is sent on a new connection.
+  static constexpr int kMaxRejections = 5;
 
   struct Entry {
     Message message;

@@ -163,5 +163,42 @@ TEST_F(RecordsInFlightTest, CountsAcknowledgementsByTopic) {
   EXPECT_EQ(text, "t=2 ");
 }
 
+TEST_F(RecordsInFlightTest, P1AMessageIsLateAtTheLimitUnlessThereIsAnAlarm) {
+  Add(1, "a");
+  EXPECT_EQ(Sent(), "1 ");
+  const auto judge = [this](bool is_blocked) {
+    return records_.Judge(seconds(30), is_blocked, now_);
+  };
+  now_ += std::chrono::milliseconds(29'999);
+  EXPECT_TRUE(judge(false).ok());
+  now_ += std::chrono::milliseconds(1);
+  EXPECT_TRUE(absl::IsUnavailable(judge(false)));
+  EXPECT_TRUE(judge(true).ok());
+  Ack(1);
+  EXPECT_TRUE(judge(false).ok());
+}
+
+TEST_F(RecordsInFlightTest, P1TheFifthRejectionNeedsAnotherConnection) {
+  Add(1, "a");
+  for (uint64_t tag = 1; tag <= 5; ++tag) {
+    EXPECT_TRUE(records_.Judge(seconds(30), false, now_).ok()) << tag;
+    EXPECT_EQ(Sent(), "1 ");
+    Nack(tag);
+    if (tag < 5) now_ += std::chrono::minutes(1);
+  }
+  EXPECT_TRUE(absl::IsUnavailable(records_.Judge(seconds(30), false, now_)));
+  EXPECT_TRUE(absl::IsUnavailable(records_.Judge(seconds(30), true, now_)));
+}
+
+TEST_F(RecordsInFlightTest, P10ASlowMessageIsWorthAWordAfterFiveSeconds) {
+  Add(1, "a");
+  Sent();
+  EXPECT_EQ(records_.Trouble(now_ + std::chrono::milliseconds(4'999)), "");
+  EXPECT_NE(records_.Trouble(now_ + seconds(7)).find("for 7 s"),
+            std::string::npos);
+  Nack(1);
+  EXPECT_NE(records_.Trouble(now_).find("basic.nack"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace walpost::rabbitmq
