@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <filesystem>
@@ -15,12 +17,15 @@
 #include "outbox/numbering.h"
 #include "support/fake_postgres.h"
 #include "support/memory_sink.h"
+#include "support/mock_kafka.h"
+#include "support/wal_source_answers.h"
 
 namespace walpost {
 namespace {
 
 using std::chrono::seconds;
 using testing::Await;
+using testing::FakePostgres;
 using ::testing::HasSubstr;
 
 class CheckpointServiceTest : public ::testing::Test {
@@ -282,6 +287,35 @@ TEST_F(CheckpointServiceTest, P9TheKnownCoverageIsThatOfBothRecords) {
   birth.coverage = "16388:690,app.b=4.r5:6";
   EXPECT_THAT(known(birth), HasSubstr("app.a=1.r2:3"));
   EXPECT_THAT(known(birth), HasSubstr("app.b=left.4.r5:6"));
+}
+
+// In the topic of checkpoints, after the brokers were away.
+TEST_F(CheckpointServiceTest, P10AReadCheckpointIsNotUnreadAnyMore) {
+  testing::MockKafka kafka;
+  FakePostgres server(context_);
+  testing::AnswerWalSource(server);
+  kafka.CreateTopic("walpost", 1);
+  config_.postgres.server = server.options();
+  config_.postgres.publication = "outbox";
+  config_.kafka.brokers = kafka.brokers();
+  config_.checkpoint.store = CheckpointOptions::Store::kKafka;
+  config_.checkpoint.topic = "walpost";
+  MakeService();
+  EXPECT_EQ(Signs().unread_checkpoint, "");
+  std::optional<absl::Status> loaded;
+  boost::asio::co_spawn(
+      context_,
+      [&]() -> boost::asio::awaitable<void> {
+        loaded = co_await service_->Load();
+      },
+      boost::asio::detached);
+  context_.restart();
+  while (Signs().unread_checkpoint.empty() && !loaded) context_.run_one();
+  EXPECT_EQ(Signs().unread_checkpoint, "topic walpost");
+  EXPECT_LT(Signs().checkpoint_unread_for, seconds(30));
+  while (!loaded) context_.run_one();
+  EXPECT_TRUE(loaded->ok()) << *loaded;
+  EXPECT_EQ(Signs().unread_checkpoint, "");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/sqlstate.h"
+#include "support/each_statement.h"
 #include "support/fake_postgres.h"
 #include "support/wal_source_answers.h"
 
@@ -353,6 +354,30 @@ TEST_F(SnapshotSessionTest, ALostConnectionIsNoticed) {
   session_->Interrupt();
   const auto opened = Await(context_, session_->Open());
   EXPECT_TRUE(absl::IsCancelled(opened.status()));
+}
+
+// The statements that end the limits of the role, and the last one of a lock
+// that the server gives up by itself, are no part of the answer.
+TEST_F(SnapshotSessionTest, P1EachErrorOfAStatementBeginsNoSnapshot) {
+  const auto begin = [this]() -> absl::Status {
+    SetNothing();
+    session_.emplace(context_.get_executor(), config_);
+    const auto history = Await(context_, session_->Open());
+    return history.ok() ? Begin(*history) : history.status();
+  };
+  EXPECT_THAT(testing::UnreportedFailures(server_, begin), IsEmpty());
+}
+
+TEST_F(SnapshotSessionTest, P1EachErrorOfAStatementEndsNoSnapshot) {
+  server_.Answer(kSlot, testing::SlotAt("0/150"));
+  SetBirth(Birth());
+  Open();
+  ASSERT_TRUE(Begin(SlotHistory::kUnused).ok());
+  const auto end = [this]() -> absl::Status {
+    const absl::Status ended = Await(context_, session_->End());
+    return ended.ok() ? Record() : ended;
+  };
+  EXPECT_THAT(testing::UnreportedFailures(server_, end), IsEmpty());
 }
 
 }  // namespace
