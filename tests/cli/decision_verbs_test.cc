@@ -350,5 +350,29 @@ TEST_F(SkipTest, P8AnotherInstanceSaysNothingOfTheFlow) {
   EXPECT_EQ(Run("skip 0/400/1 --why paid").exit_code, kExitOk);
 }
 
+// Each of them keeps the decision from another event at that position.
+TEST_F(SkipTest, P8ADecisionHasAllThatNamesItsEvent) {
+  AnswerPeek();
+  ASSERT_EQ(Run("dead-letter 0/400/2 --why paid").exit_code, kExitOk);
+  const auto decisions = FindDecisions(Written(), "orders");
+  ASSERT_THAT(decisions, SizeIs(1));
+  const EventDecision& decision = decisions[0];
+  EXPECT_EQ(decision.action, ErrorAction::kDeadLetter);
+  EXPECT_EQ(decision.position, (Position{Lsn(0x400), 2}));
+  EXPECT_EQ(decision.system_identifier, "77");
+  EXPECT_EQ(decision.timeline, 3u);
+  EXPECT_NE(decision.numbering, 0u);
+  EXPECT_NE(decision.digest, "");
+  EXPECT_EQ(decision.at, WallTime(std::chrono::seconds(1'700'000'000)));
+  EXPECT_EQ(decision.by, "alice");
+  EXPECT_EQ(decision.why, "paid");
+  EXPECT_FALSE(decision.was_obeyed);
+  ASSERT_EQ(Run("skip 0/400/1 --why paid").exit_code, kExitOk);
+  const auto other = FindDecisions(Written(), "orders");
+  ASSERT_THAT(other, SizeIs(1));
+  EXPECT_EQ(other[0].numbering, decision.numbering);
+  EXPECT_NE(other[0].digest, decision.digest);
+}
+
 }  // namespace
 }  // namespace walpost
