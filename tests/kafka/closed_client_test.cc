@@ -6,7 +6,7 @@
 #include <cstring>
 #include <thread>
 
-#include "kafka/client/handles.h"
+#include "kafka/client/admin_request.h"
 #include "support/mock_kafka.h"
 
 namespace walpost {
@@ -55,10 +55,7 @@ class ClosedClientTest : public ::testing::Test {
 };
 
 TEST_F(ClosedClientTest, ADescriptionOfTopicsThatComesLateIsNoCrash) {
-  const char* name = "t";
-  const KafkaTopicCollection topics(
-      rd_kafka_TopicCollection_of_topic_names(&name, 1));
-  rd_kafka_DescribeTopics(client_, topics.get(), nullptr, queue_.get());
+  AdminRequest(client_, queue_.get()).DescribeTopics({"t"});
   DestroyOnceAnswered();
 }
 
