@@ -125,7 +125,7 @@ _DAMAGES = {"torn": _tear, "corrupted": _corrupt}
     pytest.param(case["store"], _DAMAGES[case["damage"]], id=str(case))
     for case in values(store=STORES, damage=list(_DAMAGES))],
     indirect=["store"])
-@pytest.mark.sample(3)
+@pytest.mark.long
 def test_p9_an_unreadable_checkpoint_and_what_mends_it(
         relay, database, kafka, outbox, topics, store, damage):
     store.put(damage(store))

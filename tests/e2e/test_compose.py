@@ -46,6 +46,7 @@ def test_nothing_is_left_to_the_environment_of_the_caller():
     assert not re.findall(r"^[^#\n]*\$\{?\w+", text, re.M)
 
 
+@pytest.mark.long
 def test_the_image_reads_the_file_that_is_mounted(content):
     dockerfile = (_DIRECTORY / "Dockerfile").read_text()
     command = " ".join(re.findall(r"^(?:ENTRYPOINT|CMD) (.*)$", dockerfile,

@@ -515,7 +515,7 @@ def test_verify_is_clean(relay, table):
 
 @pytest.mark.parametrize("converter", ["json", "json_schemas", "string"])
 @pytest.mark.parametrize("kind", ["text", "jsonb", "int"])
-@pytest.mark.sample(5)
+@pytest.mark.sample(9)
 def test_verify_compares_as_json(relay, table, converter, kind):
     """Each row with its record; a row that was changed is altered."""
     payloads = {

@@ -735,6 +735,7 @@ def test_claim_check(walpost, database, kafka, topics):
 
 
 @pytest.mark.parametrize("block", ["guarantee", "transaction_boundary"])
+@pytest.mark.sample(2)
 def test_exactly_once(walpost, database, kafka, outbox, topics, block):
     page = "docs/exactly-once.md"
     relay = walpost(database, kafka, topics, checkpoint={"topic": topics + "c"},

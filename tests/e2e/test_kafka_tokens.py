@@ -156,6 +156,7 @@ def test_p1_tokens_are_refreshed_under_load(
     _assert_hidden(signer, relay.log())
 
 
+@pytest.mark.long
 def test_a_token_that_the_brokers_reject(walpost, database, outbox, topics,
                                          secured, signer, login):
     """It is named, and the next token is tried without a restart."""

@@ -126,6 +126,7 @@ def test_the_scripts_have_no_finding():
          *(REPOSITORY / "deploy" / "debian").glob("p*"), cwd=REPOSITORY)
 
 
+@pytest.mark.long
 def test_the_version_is_in_one_place():
     project = (REPOSITORY / "CMakeLists.txt").read_text()
     version = re.search(r"project\(walpost VERSION ([\d.]+)", project)[1]

@@ -76,6 +76,7 @@ def test_every_row_is_published_once_and_in_order(
 
 
 @_WHEREVER_LEASES_ARE
+@pytest.mark.sample(2)
 def test_two_pollers_never_publish_the_same_row(
         polled, walpost, database, kafka, topics, reader):
     sections = polled.sections(batch_size=50)
@@ -100,6 +101,7 @@ def test_two_pollers_never_publish_the_same_row(
 
 
 @_WHEREVER_LEASES_ARE
+@pytest.mark.sample(2)
 def test_an_earlier_row_that_is_refused_holds_up_its_aggregate_alone(
         polled, walpost, database, kafka, topics, reader):
     relay = walpost(database, kafka, topics,

@@ -27,6 +27,7 @@ _FIRST = {"column": "update on outbox", "table": "delete on walpost_leases"}
 
 @pytest.mark.parametrize("look, leases", [
     ("near", "column"), ("far", "column"), ("near", "table"), ("far", "table")])
+@pytest.mark.sample(3)
 def test_rows_that_change_after_a_claims_snapshot_keep_their_order(
         database, walpost, kafka, topics, reader, look, leases):
     """Another poller claims and returns them, or an operator touches them.

@@ -189,6 +189,7 @@ def _wait_state(relay, state):
                        f"{relay.log()}", 60)
 
 
+@pytest.mark.long
 def test_a_row_that_cannot_be_sent_stops_the_table_loudly(
         database, walpost, kafka, topics, reader):
     database.execute(EVENTS)

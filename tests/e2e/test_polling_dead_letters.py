@@ -99,6 +99,7 @@ def test_a_deleted_row_is_in_the_dead_letter_topic(database, walpost, kafka,
     assert _delivered(kafka, topics) == [good]
 
 
+@pytest.mark.long
 def test_a_cursor_passes_dead_and_skipped_rows(database, walpost, kafka, topics,
                                                letters_to):
     database.execute(EVENTS)

@@ -93,7 +93,7 @@ def test_p5_a_cursor_that_cannot_be_saved_publishes_a_batch_once(
 
 
 @pytest.mark.parametrize("lease", [True, False], ids=["lease", "locks"])
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p8_a_batch_over_the_topics_limit_costs_its_rows_no_attempt(
         database, walpost, kafka, topics, reader, lease):
     """Each record is within the limit; the broker takes it for the batch's."""

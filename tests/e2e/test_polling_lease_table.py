@@ -125,6 +125,7 @@ def test_a_lease_table_that_vanishes_is_not_made_again(
              most_duplicates=40)
 
 
+@pytest.mark.long
 def test_rows_that_a_poller_with_the_column_has_left_are_published(
         polled, walpost, database, kafka, topics, reader):
     """It was stopped, one of them crashed, and where leases are was changed."""
@@ -157,6 +158,7 @@ def test_rows_without_an_aggregate_are_held_one_by_one(
     assert sum(shares) == 4000 and min(shares) > 0, shares
 
 
+@pytest.mark.long
 def test_a_topic_that_waits_holds_its_own_aggregates(
         polled, walpost, database, strict_kafka, topics):
     """Rows in flight keep their lease when others of the claim are done."""
@@ -230,6 +232,7 @@ def test_what_dead_pollers_left_is_cleared(
     assert "idle" in left and not left & {"dead", "gone"}
 
 
+@pytest.mark.long
 def test_two_tables_may_share_it(walpost, database, kafka, topics, reader):
     polled = PolledOutbox(database, "table")
     database.execute("create table other (like outbox including all)")
@@ -252,6 +255,7 @@ def test_two_tables_may_share_it(walpost, database, kafka, topics, reader):
     ("lease_table_forbidden", "revoke all on walpost_leases from {role}"),
     ("lease_table_unlogged", "alter table walpost_leases set unlogged"),
 ])
+@pytest.mark.sample(3)
 def test_check_names_what_is_wrong_with_it_and_the_remedy_mends_it(
         polled, walpost, database, kafka, topics, found, harm):
     role = f"poller_{database.name}"
@@ -282,6 +286,7 @@ def test_check_names_what_is_wrong_with_it_and_the_remedy_mends_it(
         database.execute(f"drop owned by {role}; drop role {role}")
 
 
+@pytest.mark.long
 def test_check_names_a_table_that_is_something_else(
         polled, walpost, database, kafka, topics):
     relay = walpost(database, kafka, topics,
@@ -291,6 +296,7 @@ def test_check_names_a_table_that_is_something_else(
     assert "has not the columns of sql/leases.sql" in said.stdout
 
 
+@pytest.mark.long
 def test_a_cursor_holds_no_rows(polled, walpost, database, kafka, topics):
     relay = walpost(database, kafka, topics,
                     **polled.sections(strategy="cursor"))

@@ -177,6 +177,7 @@ def test_p1_the_rows_of_a_snapshot_come_first(relay_of, database, redis, outbox,
     assert sorted(found) == list(range(51)) and found[-1] == 50
 
 
+@pytest.mark.long
 def test_streams_are_trimmed_if_wanted(relay_of, database, redis, outbox,
                                        topics):
     relay_of(redis={"max_entries": 100}).run()
@@ -374,6 +375,7 @@ def test_the_first_configuration_of_the_page(walpost, database, own_redis,
     assert _values(own_redis, "outbox.event.order") == ["1"]
 
 
+@pytest.mark.long
 def test_the_rows_of_the_article_are_drained(walpost, database, own_redis,
                                              topics):
     """id, type, payload; deleted when sent: as docs/redis.md has it."""

@@ -190,6 +190,7 @@ def test_from_a_checkpoint(walpost, database, kafka, outbox, topics, directory):
     assert said.returncode == 2 and "/nonexistent" in said.stderr
 
 
+@pytest.mark.long
 def test_the_window_is_bounded_and_what_is_older_is_refused(
         walpost, database, kafka, outbox, topics):
     relay = walpost(database, kafka, topics, replay={"window": "1MiB"}).run()

@@ -368,6 +368,7 @@ def _polling(relay_of, *arguments, **retention):
         {"name": "public.outbox", "state": state}]}, retention=retention)
 
 
+@pytest.mark.long
 def test_polling_prunes_only_what_is_published(walpost, database, kafka,
                                                topics):
     run_sql_file(database, "outbox_polling.sql")

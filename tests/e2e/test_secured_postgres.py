@@ -157,7 +157,7 @@ _WRONG = {
 
 
 @pytest.mark.parametrize("case", _WRONG)
-@pytest.mark.sample(6)
+@pytest.mark.long
 def test_wrong_credentials(walpost, admitted, kafka, topics, postgres, authority,
                            case):
     changes, words = _WRONG[case]

@@ -438,6 +438,7 @@ def test_p1_a_tenant_that_came_and_went_while_walpost_was_down(tenants,
     tenants.wait_sent(relay)
 
 
+@pytest.mark.long
 def test_p1_a_kill_at_any_time_loses_no_row_of_a_new_tenant(tenants, relay_of,
                                                             dice):
     tenants.make("tenant_1")

@@ -148,6 +148,7 @@ def test_table_of_the_field(walpost, database, kafka, reader, topics, table):
                               ("walpost-position", record.position.encode()))
 
 
+@pytest.mark.long
 def test_several_tables_each_with_its_own_topic(walpost, database, kafka,
                                                 outbox, reader, topics):
     database.execute("create schema billing")

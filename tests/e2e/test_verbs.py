@@ -187,6 +187,7 @@ def test_check_without_a_slot(walpost, database, kafka, outbox, topics):
     assert database.confirmed_lsn(database.name) is None
 
 
+@pytest.mark.long
 def test_check_without_a_broker(walpost, database, kafka, topics):
     relay = _manual(walpost, database, kafka, topics,
                     kafka={"brokers": "127.0.0.1:1"})

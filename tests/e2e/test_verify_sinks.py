@@ -173,7 +173,7 @@ def test_p1_a_lost_and_an_altered_one_are_named(relay_of, database, outbox,
     assert _found(report) == {"replayed": 1}, report
 
 
-@pytest.mark.sample(2)
+@pytest.mark.long
 def test_p1_what_was_trimmed_is_not_missing(relay_of, database, outbox, broker):
     relay = relay_of().run()
     _insert(outbox, database, 8)

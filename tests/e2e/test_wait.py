@@ -94,6 +94,7 @@ def test_what_nobody_can_know(walpost, database, kafka, outbox, topics):
            "--timeout: ")
 
 
+@pytest.mark.long
 def test_an_event_that_is_not_committed_yet(walpost, database, kafka, outbox,
                                             topics):
     relay = walpost(database, kafka, topics).run()
