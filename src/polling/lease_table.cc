@@ -8,7 +8,7 @@
 namespace walpost {
 namespace {
 
-constexpr std::string_view kDefaultTable = "public.walpost_leases";
+constexpr std::string_view kDefaultLeaseTable = "public.walpost_leases";
 // Beyond it the server would keep the keys out of line, where each version of
 // them stays until a vacuum.
 constexpr int kKeysOfAPiece = 200;
@@ -18,7 +18,7 @@ constexpr std::string_view kEmptyPieceIsKept = "interval '1 day'";
 }  // namespace
 
 std::string LeaseTableScript(std::string_view lease_table) {
-  return ScriptForTable(kSql_leases, kDefaultTable, lease_table);
+  return ScriptForTable(kSql_leases, kDefaultLeaseTable, lease_table);
 }
 
 std::string GrantLeaseTableSql(std::string_view lease_table,
