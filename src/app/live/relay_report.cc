@@ -102,9 +102,11 @@ void Relay::AddLag(RelayStatus& status) const {
   if (!status.has_stream()) return;
   const MonotonicTime now = Clock::now();
   std::optional<microseconds> newest_age;
-  if (sender_.counters().events > 0) {
-    newest_age = stream_.server_clock().Now(now).value_or(WallNow()) -
-                 sender_.window().newest().commit_time;
+  // The place where a stream begins is of no commit, and has no time.
+  const WallTime committed_at = sender_.window().newest().commit_time;
+  if (sender_.counters().events > 0 && committed_at != WallTime()) {
+    newest_age =
+        stream_.server_clock().Now(now).value_or(WallNow()) - committed_at;
   }
   status.lag = read_lag_.Length(now, newest_age);
   status.oldest_unpublished = status.lag;
