@@ -25,6 +25,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::Pair;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 using namespace testing::wal_source;  // the words of the statements
 
 class RelayTest : public testing::RelayFixture<Relay> {
@@ -116,6 +117,15 @@ TEST_F(RelayTest, ShowsHowFarBehindItIsAndWhatItHasSent) {
   EXPECT_GE(*status.oldest_unpublished, *status.lag);
   RunUntil([this, &status] { return relay_->Status().lag > status.lag; });
   EXPECT_GT(relay_->Status().lag, status.lag);
+}
+
+TEST_F(RelayTest, ALostGuardSlotKeepsNoWal) {
+  FakePostgres::Row row = testing::SideReport();
+  row[8] = "t";
+  server_.Answer(kReport, {row});
+  Start();
+  RunUntil([this] { return relay_->Status().server_wal_end == Lsn(0x500); });
+  EXPECT_EQ(relay_->Status().retained_wal_bytes, 111u);
 }
 
 TEST_F(RelayTest, P10ShutdownEndsInOrder) {
@@ -390,6 +400,17 @@ TEST_F(SnapshotRelayTest, P1RowsFromBeforeTheSlotGoFirst) {
                 ->streamed_from,
             0u);
   EXPECT_EQ(relay_->Status().counters.acknowledged, 3u);
+  // Rows lie before the place where the slot begins, 0/150, and events behind.
+  const auto positions = kafka_.Headers("t.order", "walpost-position");
+  ASSERT_THAT(positions, SizeIs(3));
+  EXPECT_THAT(positions[0].value_or(""),
+              StartsWith("00000003-000000000000014F-"));
+  EXPECT_THAT(positions[1].value_or(""),
+              StartsWith("00000003-000000000000014F-"));
+  EXPECT_NE(positions[0], positions[1]);
+  EXPECT_EQ(positions[2], "00000003-0000000000000400-0000000000000001");
+  EXPECT_THAT(kafka_.Headers("t.order", "walpost-snapshot"),
+              ElementsAre("0/150", "0/150", std::nullopt));
 }
 
 TEST_F(SnapshotRelayTest, P8ARowThatCannotBeDeliveredStopsTheSnapshot) {
