@@ -84,6 +84,65 @@ TEST_F(TailTest, APublicationIsNeeded) {
   EXPECT_THAT(server_.StatementsWith(kMade), SizeIs(1));
 }
 
+// The other relay sends while walpost reads along.
+class ShadowTest : public TailTest {
+ protected:
+  ShadowTest() {
+    Set("route.position_header", "false");
+    kafka_.CreateTopic("t.order", 1);
+    server_.Stream(Frames({"order"}));
+    server_.Answer("pg_current_wal_flush_lsn", {{"0/410"}});
+  }
+  void Send(const std::string& key, const std::string& value,
+            const std::string& id = "i") {
+    server_.AnswerAfter(
+        kCreate, {{"shadow", "0/300", std::nullopt, "pgoutput"}}, [=, this] {
+          kafka_.Write("t.order", key, value, {{"id", id}});
+        });
+  }
+  Outcome Compare(const std::string& more = "") {
+    return Run("shadow --for 700ms --grace 5s" + more);
+  }
+};
+
+TEST_F(ShadowTest, WhatBothSendIsEqual) {
+  Send("k", "v");
+  const Outcome ended = Compare();
+  EXPECT_EQ(ended.exit_code, kExitOk) << ended.out << ended.err;
+  EXPECT_EQ(ended.out, "compared: 1 events, 1 of them equal\n");
+  EXPECT_THAT(server_.StatementsWith(kCreate),
+              ElementsAre(HasSubstr("\" TEMPORARY")));
+  EXPECT_THAT(server_.StatementsWith(kComment), IsEmpty());
+}
+
+TEST_F(ShadowTest, EachDifferenceIsNamed) {
+  Send("k", "w");
+  Outcome ended = Compare();
+  EXPECT_EQ(ended.exit_code, kExitFindings) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("compared: 1 events, 0 of them equal\n"));
+  EXPECT_THAT(ended.out, HasSubstr("value: 1\n"));
+  Send("other", "v");
+  ended = Compare(" --json");
+  EXPECT_EQ(ended.exit_code, kExitFindings) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr(R"("compared":1,"equal":0)"));
+  EXPECT_THAT(ended.out, HasSubstr(R"("key":1)"));
+  EXPECT_THAT(ended.out, HasSubstr(R"("value":0)"));
+}
+
+TEST_F(ShadowTest, AnEventThatCannotBeSentIsNoAgreement) {
+  server_.Stream(Frames({"a b"}));
+  Send("k", "v", "other");
+  const Outcome ended = Compare();
+  EXPECT_EQ(ended.exit_code, kExitFindings) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("undeliverable: 1, the last one: 't.a b'"));
+}
+
+TEST_F(ShadowTest, EachEndHasItsExitCode) {
+  server_.Fail(kCreate, "53400", "all replication slots are in use");
+  EXPECT_EQ(Compare().exit_code, kExitPostgres);
+  EXPECT_EQ(Run("shadow --for soon").exit_code, kExitUsage);
+}
+
 class LetterTopicTest : public testing::VerbFixture {
  protected:
   LetterTopicTest() {
