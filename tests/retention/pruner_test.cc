@@ -12,6 +12,7 @@
 #include "base/reason_code.h"
 #include "checkpoint/birth_record.h"
 #include "delivery/gap.h"
+#include "support/each_statement.h"
 #include "support/fake_postgres.h"
 
 namespace walpost {
@@ -358,6 +359,44 @@ TEST_F(PrunerTest, AMissingRightIsNamedWithItsGrant) {
   server_.Fail(kDelete, "42501", "permission denied for table outbox");
   const absl::Status status = Prune();
   EXPECT_THAT(std::string(status.message()), HasSubstr("GRANT SELECT, DELETE"));
+}
+
+// A table with a past partition, and one that is searched.
+TEST_F(PrunerTest, P11EachErrorOfAStatementFailsThePass) {
+  server_.Answer(kShape, {{"t", "outbox", "at", "created_at", "add"}});
+  server_.Answer(kLeaves, {{"past", "f", "t", "t", "1", "t", "t"},
+                           {"rest", "t", std::nullopt, "t", "4", "t", "t"}});
+  server_.Answer("SELECT add(", {{"2"}});
+  server_.Answer("pg_relation_size", {{"1"}});
+  server_.Answer("ctid >=", {{"f"}});
+  server_.Answer("NOT granted", {{"f"}});
+  server_.Answer("SELECT count(*) FILTER", {{"0", "0", "0"}});
+  const Pruner::Options options = options_;
+  const auto prune = [&] {
+    options_ = options;
+    return Prune();
+  };
+  EXPECT_THAT(testing::UnreportedFailures(server_, prune), IsEmpty());
+}
+
+// Rows of a partition that stays are counted with those of the table.
+TEST_F(PrunerTest, P11APartitionThatStaysIsNamedAndItsRowsAreCounted) {
+  server_.Answer(kShape, {{"t", "outbox", "at", "created_at", std::nullopt}});
+  server_.Answer(kLeaves, {{"one", "f", "t", "t", "1", "t", "t"},
+                           {"two", "f", "t", "t", "2", "t", "t"},
+                           {"rest", "t", std::nullopt, "t", "4", "t", "t"}});
+  server_.AnswerInTurn(
+      kCount, {{{"9", "4", "3"}}, {{"9", "5", "0"}}, {{"0", "2", "1"}}});
+  ASSERT_TRUE(Prune().ok());
+  const Pruned& pruned = pruner_->pruned()[0];
+  EXPECT_THAT(
+      pruned.not_dropped,
+      ElementsAre("one: it holds 3 rows without proof that they were sent",
+                  "two: it holds rows that are not confirmed yet"));
+  EXPECT_THAT(pruned.dropped, IsEmpty());
+  EXPECT_EQ(pruned.rows.kept, 11u);
+  EXPECT_EQ(pruned.rows.unproven, 4u);
+  EXPECT_EQ(pruned.rows.deleted, 3u);
 }
 
 }  // namespace
