@@ -68,10 +68,9 @@ constexpr KeyText kTexts[] = {
      "how its topics are created"},
     {"outbox.tables[].order_by",
      "polling: the id; else see [gaps.md](gaps.md#order-of-rows)", Reload::kNo,
-     "column that orders rows that are read from the table: `source: "
-     "polling`, `snapshot`, `recover`, `replay --from-table`. Polling "
-     "publishes in this order; `cursor` needs an integer here with a unique "
-     "index"},
+     "column that orders rows that are read from the table: `source: polling`, "
+     "`snapshot`, `recover`, `replay --from-table`. Polling publishes in this "
+     "order; `cursor` needs an integer here with a unique index"},
     {"outbox.tables[].state.status", "", Reload::kNo,
      "column for the state of a row; without it a row is pending while "
      "`published_at` is null"},
@@ -117,8 +116,7 @@ constexpr KeyText kTexts[] = {
     {"outbox.messages.create_topics", "", Reload::kNo,
      "how their topics are created"},
     {"polling.strategy", "", Reload::kNo,
-     "`claim`: mark rows; `delete`: delete them; `cursor`: store the "
-     "position"},
+     "`claim`: mark rows; `delete`: delete them; `cursor`: store the position"},
     {"polling.interval", "", Reload::kNo,
      "time between two polls of a table that had no rows to publish"},
     {"polling.batch_size", "", Reload::kNo, "maximum rows of one statement"},
@@ -141,8 +139,7 @@ constexpr KeyText kTexts[] = {
      "full jitter"},
     {"polling.retry_backoff_max", "", Reload::kNo, "maximum of that wait"},
     {"polling.cursor_table", "", Reload::kNo,
-     "where `cursor` stores its positions (`sql/cursor.sql`): made if "
-     "missing"},
+     "where `cursor` stores its positions (`sql/cursor.sql`): made if missing"},
     {"route.topic", "", Reload::kNo,
      "fields or columns in braces, with functions: "
      "`\"{event_type|lower|replace:_:-|default:other}\"` (in quotes if it "
