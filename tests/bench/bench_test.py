@@ -481,7 +481,9 @@ class PlanTest(unittest.TestCase):
         for group in plan.groups("full"):
             polling = [name for name in group.contenders
                        if name.startswith("polling-")]
-            expected = {"insert": 0, "drain": 3}.get(group.scenario, 12)
+            strategies = len(plan.STRATEGIES)
+            expected = {"insert": 0, "drain": strategies}.get(
+                group.scenario, strategies * len(plan.INTERVALS))
             self.assertEqual(len(polling), expected, group.scenario)
             for name in polling:
                 self.assertTrue(contenders.title(name))

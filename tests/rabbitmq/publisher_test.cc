@@ -187,9 +187,9 @@ TEST_F(PublisherTest, ServersAreTriedInTurnAndAllOfThemAgainAfterAPause) {
   options_.nodes = "127.0.0.1:1, 127.0.0.1:2";
   *turn_ = 0;
   Start();
-  TurnUntil([this] { return *turn_ == 2; });
+  TurnUntil([this] { return *turn_ >= 2; });
   const MonotonicTime failed_at = Clock::now();
-  TurnUntil([this] { return *turn_ == 3; });
+  TurnUntil([this] { return *turn_ >= 3; });
   EXPECT_GE(Clock::now() - failed_at, milliseconds(20)) << "50 at least";
 }
 
