@@ -38,11 +38,9 @@ std::string CursorSql::CreateTable() const { return create_table_; }
 std::string GrantCursorTableSql(std::string_view cursor_table,
                                 std::string_view role) {
   return fmt::format(
-      "{} GRANT USAGE ON SCHEMA {} TO {}; GRANT SELECT, INSERT, UPDATE ON {} "
-      "TO {};",
+      "{} {}",
       OneLine(ScriptForTable(kSql_cursor, kDefaultTable, cursor_table)),
-      QuoteName(cursor_table.substr(0, cursor_table.find('.'))),
-      QuoteName(role), QuoteQualifiedName(cursor_table), QuoteName(role));
+      GrantOnTableSql("SELECT, INSERT, UPDATE", cursor_table, role));
 }
 
 std::string CursorSql::TryLock() const {

@@ -24,11 +24,8 @@ std::string LeaseTableScript(std::string_view lease_table) {
 std::string GrantLeaseTableSql(std::string_view lease_table,
                                std::string_view role) {
   return fmt::format(
-      "{} GRANT USAGE ON SCHEMA {} TO {}; GRANT SELECT, INSERT, UPDATE, DELETE "
-      "ON {} TO {};",
-      OneLine(LeaseTableScript(lease_table)),
-      QuoteName(lease_table.substr(0, lease_table.find('.'))), QuoteName(role),
-      QuoteQualifiedName(lease_table), QuoteName(role));
+      "{} {}", OneLine(LeaseTableScript(lease_table)),
+      GrantOnTableSql("SELECT, INSERT, UPDATE, DELETE", lease_table, role));
 }
 
 LeaseTable::LeaseTable(std::string_view lease_table,

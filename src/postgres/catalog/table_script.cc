@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fmt/format.h"
 #include "postgres/connect/quote.h"
 
 namespace walpost {
@@ -32,6 +33,14 @@ std::string OneLine(std::string_view sql) {
     line += next;
   }
   return line;
+}
+
+std::string GrantOnTableSql(std::string_view privileges, std::string_view table,
+                            std::string_view role) {
+  return fmt::format(
+      "GRANT USAGE ON SCHEMA {0} TO {1}; GRANT {2} ON {3} TO {1};",
+      QuoteName(table.substr(0, table.find('.'))), QuoteName(role), privileges,
+      QuoteQualifiedName(table));
 }
 
 }  // namespace walpost

@@ -14,4 +14,8 @@ std::string ScriptForTable(std::string_view script,
 // Its command, on one line: without comments that have a line of their own.
 std::string OneLine(std::string_view sql);
 
+// Lets a role use it. `privileges`: with commas; `table`: schema.table.
+std::string GrantOnTableSql(std::string_view privileges, std::string_view table,
+                            std::string_view role);
+
 }  // namespace walpost

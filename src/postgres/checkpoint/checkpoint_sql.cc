@@ -57,12 +57,9 @@ std::string AlterCheckpointTableSql(std::string_view table) {
 
 std::string GrantCheckpointTableSql(std::string_view table,
                                     std::string_view user) {
-  return fmt::format(
-      "{} {}; GRANT USAGE ON SCHEMA {} TO {}; "
-      "GRANT SELECT, INSERT, UPDATE ON {} TO {};",
-      CreateCheckpointTableSql(table), AlterCheckpointTableSql(table),
-      QuoteName(table.substr(0, table.find('.'))), QuoteName(user),
-      QuoteQualifiedName(table), QuoteName(user));
+  return fmt::format("{} {}; {}", CreateCheckpointTableSql(table),
+                     AlterCheckpointTableSql(table),
+                     GrantOnTableSql("SELECT, INSERT, UPDATE", table, user));
 }
 
 std::string LoadCheckpointSql(std::string_view table, std::string_view slot,

@@ -61,10 +61,8 @@ std::string ParkingSql::Create(std::string_view table) {
 
 std::string ParkingSql::Grant(std::string_view table, std::string_view user) {
   return fmt::format(
-      "{} GRANT USAGE ON SCHEMA {} TO {}; GRANT SELECT, INSERT, UPDATE, DELETE "
-      "ON {} TO {};",
-      Create(table), QuoteName(table.substr(0, table.find('.'))),
-      QuoteName(user), QuoteQualifiedName(table), QuoteName(user));
+      "{} {}", Create(table),
+      GrantOnTableSql("SELECT, INSERT, UPDATE, DELETE", table, user));
 }
 
 std::string ParkingSql::Table() const {
